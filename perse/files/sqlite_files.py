@@ -24,7 +24,8 @@ def refuse_foreign_leftovers(path: Path) -> None:
     Raises:
         BadInput: a file beside `path` is none that perse leaves: SQLite would delete or overwrite another one by it.
     """
-    for beside in (path.with_name(path.name + ending) for ending in ENDINGS):
+    file = path.resolve()  # where a link leads SQLite, too, looks beside what it leads to
+    for beside in (file.with_name(file.name + ending) for ending in ENDINGS):
         try:
             found = beside.lstat()
         except OSError:
@@ -47,3 +48,7 @@ def _names_another(journal: Path, size: int) -> bool:
             return file.read() == _MAGIC
     except FileNotFoundError:  # of another process of ours, which has ended its transaction
         return False
+    except PermissionError as error:
+        raise BadInput(
+            f"{journal} may not be read ({error.strerror}), and SQLite would play it back; make it readable, or move it away"
+        ) from None

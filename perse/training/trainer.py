@@ -368,7 +368,8 @@ def ready_model(
     computed = torch.bfloat16 if arguments.bf16 else model.dtype
     attention = set_attention(model, config.train.attention, computed=computed)
     if process.sharding == "none":
-        model.to(arguments.device)
+        if config.model.quantize is None:  # packed weights are where they stay
+            model.to(arguments.device)
         attention = _proven(model, prepared, attention, asked=config.train.attention, computed=computed)
     return ReadyModel(model, attention)
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,6 +57,31 @@ def test_a_journal_that_names_another_file_is_refused_and_the_file_stays(
     with pytest.raises(BadInput, match="names another file, which SQLite would delete.*move it away"):
         opened(database)
     assert thesis.read_text() == "years of work" and journal.exists()
+
+
+def test_a_journal_beside_what_a_link_leads_to_is_refused_too(database: Path, thesis: Path, tmp_path: Path) -> None:
+    naming_another(database, thesis)
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "readers.sqlite"
+    link.symlink_to(database)
+    with pytest.raises(BadInput, match="names another file, which SQLite would delete"):
+        check_file(link)
+    assert thesis.read_text() == "years of work"
+
+
+def test_a_journal_that_may_not_be_read_is_one_sentence(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = database.with_name(database.name + "-journal")
+    journal.write_bytes(bytes(512))
+    opened = Path.open
+
+    def refused(path: Path, *given: Any, **more: Any) -> Any:
+        if path == journal:
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *given, **more)
+
+    monkeypatch.setattr(Path, "open", refused)  # root, as whom CI runs, may read everything
+    with pytest.raises(BadInput, match="may not be read .Permission denied., and SQLite would play it back"):
+        refuse_foreign_leftovers(database)
 
 
 def test_sqlite_itself_deletes_what_such_a_journal_names(database: Path, thesis: Path) -> None:

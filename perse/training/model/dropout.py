@@ -33,7 +33,8 @@ def switch_off_dropout(model: Any) -> tuple[str, ...]:
         came_with[id(part)] = (part, rates)
         for name in rates:
             setattr(part, name, 0.0)
-    setattr(model, _CAME_WITH, list(came_with.values()))
+    if not hasattr(model, _CAME_WITH):  # the second time all are 0
+        setattr(model, _CAME_WITH, list(came_with.values()))
     return tuple(sorted(found))
 
 

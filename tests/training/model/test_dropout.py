@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ DROPPING = {
 
 def model_of(family: str) -> Any:
     torch.manual_seed(0)
-    return AutoModelForCausalLM.from_config(DROPPING[family]).train()
+    return AutoModelForCausalLM.from_config(copy.deepcopy(DROPPING[family])).train()
 
 
 @pytest.mark.parametrize("family", DROPPING)
@@ -54,9 +55,10 @@ def test_no_dropout_is_left_on_wherever_the_model_keeps_its_rate(family: str) ->
 def test_a_model_is_saved_with_the_rates_that_it_came_with(family: str, tmp_path: Path) -> None:
     model = model_of(family)
     before = model.config.to_dict()
-    switch_off_dropout(model)
+    assert switch_off_dropout(model) and not switch_off_dropout(model), "the second time there is nothing left"
     write_weights(model, gather_weights(model, is_main_process=True), tmp_path)
     saved = AutoConfig.from_pretrained(tmp_path).to_dict()
     rates = {name: rate for name, rate in before.items() if "drop" in name}
+    assert any(rates.values())
     assert {name: saved[name] for name in rates} == rates
     assert len({float(model(input_ids=torch.arange(3, 23)[None]).logits.detach().sum()) for _ in range(3)}) == 1
