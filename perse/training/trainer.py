@@ -67,6 +67,7 @@ from perse.training.model.adapting import adapted, without_adapter
 from perse.training.model.dropout import switch_off_dropout
 from perse.training.model.fused import fuse
 from perse.training.model.quantized import check_undivided, load_base
+from perse.training.model.routers import leave_out_router_logits
 from perse.training.planning.disk import check_disk
 from perse.training.planning.flops import passed
 from perse.training.rows.attention import set_attention
@@ -74,7 +75,7 @@ from perse.training.rows.batches import answer_loss, collate
 from perse.training.rows.deal import FOLDER, needed, read_rows, rows_key, write_rows
 from perse.training.rows.packable import check_packable
 from perse.training.rows.prepare import Prepared, renderer_for
-from perse.training.rows.proof import Proof, ProveFirst, prove, refuse_unproven, to_prove
+from perse.training.rows.proof import ProveFirst, proven_attention, to_prove
 from perse.training.rows.schedule import RowDataset
 from perse.training.saving.checkpoints import ASIDE, CHECKPOINTS, recover, saving, step_of, whole_checkpoint
 from perse.training.saving.reshard import reshard
@@ -370,42 +371,9 @@ def ready_model(
     if process.sharding == "none":
         if config.model.quantize is None:  # packed weights are where they stay
             model.to(arguments.device)
-        attention = _proven(model, prepared, attention, asked=config.train.attention, computed=computed)
+        shown, share = to_prove(prepared.schedule), prepared.schedule.share
+        attention = proven_attention(model, shown, attention, share=share, asked=config.train.attention, dtype=computed)
     return ReadyModel(model, attention)
-
-
-def _proven(
-    model: Any, prepared: Prepared, attention: Attention, *, asked: Attention | None, computed: torch.dtype
-) -> Attention:
-    """The attention that is proven on two examples of the run: the one that was chosen, or where that was not asked for, `mask`.
-
-    Raises:
-        BadInput: examples in a row are not what they are alone.
-    """
-    branches, share = to_prove(prepared.schedule), prepared.schedule.share
-    name = type(without_adapter(model)).__name__
-
-    def proven(way: Attention) -> Proof:
-        return prove(model, branches, attention=way, share=share, dtype=computed)
-
-    try:
-        found = proven(attention)
-    except BadInput:  # a layer does what tree attention does not
-        if asked is not None or attention == "mask":
-            raise
-        found = None
-    if asked is None and attention == "tree" and not (found and found.holds):
-        log.warning(
-            "rows of %s are masked (train.attention=mask), which is slower: %s",
-            name,
-            f"with tree attention two examples are {found}" if found else "its layers do more than tree attention does",
-        )
-        attention = set_attention(model, "mask")
-        found = proven(attention)
-    assert found is not None
-    refuse_unproven(name, found, attention)
-    log.info("two examples in one row of this model are %s", found)
-    return attention
 
 
 def load_model(config: TrainConfig, base: Path, *, shared: bool) -> Any:
@@ -416,6 +384,7 @@ def load_model(config: TrainConfig, base: Path, *, shared: bool) -> Any:
     """
     torch.manual_seed(config.train.seed)  # the adapter's first weights
     model = load_base(config.model, base)
+    leave_out_router_logits(model)
     lora = config.lora
     if shared:
         own = switch_off_dropout(model)

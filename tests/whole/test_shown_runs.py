@@ -133,6 +133,7 @@ def test_a_reason_is_given_for_no_command_that_is_gone() -> None:
 # Benchmarks
 
 SIZES: dict[str, tuple[str, ...]] = {
+    "architectures": (),
     "batch_growth": (),
     "claims_at_scale": (),
     "batch_throughput": ("--ways", "generate", "shards, embedded"),

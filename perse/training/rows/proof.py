@@ -20,8 +20,9 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 from perse.errors import BadInput
 from perse.settings.training import Attention
+from perse.training.model.adapting import without_adapter
 from perse.training.model.looking import only_looking
-from perse.training.rows.attention import plain_attention
+from perse.training.rows.attention import plain_attention, set_attention
 from perse.training.rows.batches import collate
 from perse.training.rows.branches import Branch
 from perse.training.rows.schedule import Schedule
@@ -84,15 +85,49 @@ def prove(model: Any, branches: Sequence[Branch], *, attention: Attention, share
     return Proof(_size(differences), _size(leaks), dtype)
 
 
+def proven_attention(
+    model: Any, branches: Sequence[Branch], attention: Attention, *, share: bool, asked: Attention | None, dtype: torch.dtype
+) -> Attention:
+    """The attention that is proven on these examples: the one that is set, or where none was asked for, `mask`, which is set then.
+
+    Raises:
+        BadInput: examples in a row of this model are not what they are alone.
+    """
+    name = type(without_adapter(model)).__name__
+
+    def proven(way: Attention) -> Proof:
+        return prove(model, branches, attention=way, share=share, dtype=dtype)
+
+    try:
+        found = proven(attention)
+    except BadInput:  # a layer does what tree attention does not
+        if asked is not None or attention == "mask":
+            raise
+        found = None
+    if asked is None and attention == "tree" and not (found and found.holds):
+        log.warning(
+            "rows of %s are masked (train.attention=mask), which is slower: %s",
+            name,
+            f"with tree attention two examples are {found}" if found else "its layers do more than tree attention does",
+        )
+        attention = set_attention(model, "mask")
+        found = proven(attention)
+    assert found is not None
+    refuse_unproven(name, found, attention)
+    log.info("two examples in one row of this model are %s", found)
+    return attention
+
+
 def refuse_unproven(name: str, found: Proof, attention: Attention) -> None:
     """
     Raises:
         BadInput: examples in a row of this model are not what they are alone.
     """
     if not found.holds:
+        remedy = "train.attention=mask, or " if attention == "tree" else ""
         raise BadInput(
             f"two examples in one row of {name} with train.attention={attention} are {found}, which is more than rounding in "
-            f"{str(found.dtype).removeprefix('torch.')}; nothing would be learned as it is asked. Set train.attention=mask, or model.path to another"
+            f"{str(found.dtype).removeprefix('torch.')}; nothing would be learned as it is asked. Set {remedy}model.path to another"
         )
 
 
@@ -142,8 +177,25 @@ def _packed_nats(model: Any, branches: Sequence[Branch], attention: Attention, s
     """Of the learned tokens of each branch, from one row."""
     batch = {key: _on(model, value) for key, value in collate([packed(branches, share=share)], attention=attention).items()}
     targets = batch.pop("labels")[0, 1:]
-    nats = _nats(model(**batch).logits[0], targets)
+    nats = _nats(_computed(model, batch)[0], targets)
     return list(torch.split(nats, [len(branch.answer) for branch in branches]))
+
+
+def _computed(model: Any, batch: dict[str, Any]) -> Tensor:
+    """
+    Raises:
+        BadInput: the model's code does not take such a row (one mask for each place, positions, an index map for the head).
+    """
+    try:
+        return model(**batch).logits  # type: ignore[no-any-return]
+    except (torch.OutOfMemoryError, BadInput):
+        raise
+    except (RuntimeError, TypeError, ValueError, AttributeError, AssertionError, LookupError) as error:
+        said = str(error).partition("\n")[0][:200]
+        raise BadInput(
+            f"{type(without_adapter(model)).__name__} does not compute a row of two examples ({type(error).__name__}: {said}); "
+            "expected a model that takes a mask and a position for each token, so set model.path to another"
+        ) from error
 
 
 def _nats_alone(model: Any, branch: Branch) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -9,12 +10,14 @@ import pytest
 import torch
 import transformers
 from architectures import BRANCHES, FAMILIES, GQA, LONGEST, SIZE, model_of
+from separate_rows import alone, furthest, together
 
 from perse.errors import BadInput
 from perse.settings.training import Attention
+from perse.training.model.routers import leave_out_router_logits
 from perse.training.rows.attention import set_attention
 from perse.training.rows.packable import check_packable
-from perse.training.rows.proof import Proof, prove, refuse_unproven, to_prove
+from perse.training.rows.proof import Proof, prove, proven_attention, refuse_unproven, to_prove
 from perse.training.rows.schedule import Schedule
 
 pytestmark = pytest.mark.numeric
@@ -114,6 +117,29 @@ def test_layers_that_do_more_than_plain_attention_are_refused_for_a_tree_in_one_
     with pytest.raises(BadInput, match="which tree attention does not do; set train.attention=mask"):
         proven(model_of(config), "tree")
     assert proven(model_of(config), "mask").holds
+
+
+def test_a_model_whose_code_takes_no_row_of_several_examples_is_refused_in_one_sentence() -> None:
+    model = model_of(transformers.OpenAIGPTConfig(vocab_size=64, n_embd=32, n_layer=2, n_head=4, n_positions=128))
+    with pytest.raises(
+        BadInput, match="^OpenAIGPTLMHeadModel does not compute a row of two examples .* set model.path to another$"
+    ):
+        proven_attention(model, PAIR, set_attention(model, None), share=True, asked=None, dtype=torch.float32)
+
+
+@pytest.mark.parametrize("how", ["tree", "mask"])
+def test_a_mixture_that_asks_for_router_logits_is_trained_by_its_answers_alone(
+    how: Attention, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = transformers.MixtralConfig(**GQA, num_local_experts=4, output_router_logits=True)
+    model = model_of(config)
+    plain = model_of(copy.deepcopy(config))  # computed example by example, which transformers can
+    leave_out_router_logits(model)
+    assert "only answers are learned here" in caplog.text and model.config.output_router_logits
+    loss, gradient = together(model, BRANCHES, set_attention(model, how))
+    expected, its_gradient = alone(plain, BRANCHES)
+    assert loss == pytest.approx(expected, abs=1e-5) and furthest(gradient, its_gradient, floor=1e-2) < 1e-4
+    assert proven(model, how).holds
 
 
 def test_weights_that_are_no_numbers_are_left_to_the_first_step() -> None:
