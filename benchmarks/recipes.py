@@ -30,19 +30,14 @@ WHERE: dict[str, tuple[tuple[str, int], ...]] = {
 def line(recipe: str, found: Plan, steps: int) -> str:
     """A row of the table."""
     where = f"{found.devices} x {found.device.name.removeprefix('NVIDIA ')}"
-    held = found.needs.static_memory
-    twice = found.way is not None and found.way.sharded  # FSDP2 writes its pieces of the weights beside the whole ones
-    checkpoint = (held.gradients * (2 if twice else 1) + held.optimizer) / GB
+    disk = f"{found.disk.checkpoint / GB:,.1f}, {found.disk.most / GB:,.0f} GB"
     if found.way is None:
         least = min(way.total for way in found.ways) / GB
-        return f"| `{recipe}` | {where} | does not fit: {least:.0f} GB at least | | | {checkpoint:.1f} GB |"
+        return f"| `{recipe}` | {where} | does not fit: {least:.0f} GB at least | | | {disk} |"
     launch = "fsdp2" if found.way.sharded else "ddp" if found.devices > 1 else "one process"
     again = "on" if found.way.checkpointing else "off"
     hours = "" if found.hours is None else f"{found.hours:.1f} for {steps:,} steps"
-    return (
-        f"| `{recipe}` | {where} | {found.way.total / GB:.0f} of {found.device.usable / GB:.0f} GB | {launch}, {again} | {hours} | "
-        f"{checkpoint:.1f} GB |"
-    )
+    return f"| `{recipe}` | {where} | {found.way.total / GB:.0f} of {found.device.usable / GB:.0f} GB | {launch}, {again} | {hours} | {disk} |"
 
 
 def main() -> None:
@@ -50,11 +45,13 @@ def main() -> None:
     parser.add_argument("--data", required=True, help="a data set folder or a file of examples")
     parser.add_argument("--small", action="store_true", help="only see that it runs")
     given = parser.parse_args()
-    print("| recipe | GPUs | memory on each | held, checkpointing | hours | a checkpoint |\n|---|---|---|---|---|---|")
+    print(
+        "| recipe | GPUs | memory on each | held, checkpointing | hours | a checkpoint, all on disk |\n|---|---|---|---|---|---|"
+    )
     for recipe, places in list(WHERE.items())[: 1 if given.small else None]:
-        config = load_config(recipe, [f"data.path={given.data}", "watch=null"])
+        config = load_config(recipe, [f"data.path={given.data}"])
         if config.train.steps is None:  # an epoch of the user's own data; here as many as LLaMA-2 7B's
-            config = load_config(recipe, [f"data.path={given.data}", "watch=null", "train.steps=2000"])
+            config = load_config(recipe, [f"data.path={given.data}", "train.steps=2000"])
         for name, count in places[: 1 if given.small else None]:
             found = plan(config, device=device(name), devices=count)
             print(line(recipe, found, found.steps), flush=True)

@@ -56,8 +56,9 @@ if [[ -n ${CONTAINER:-} ]]; then
 else
     perse=("${VENV:-.venv}/bin/perse")
 fi
-launch=${ACCELERATE_CONFIG:-configs/accelerate/fsdp2.yaml}
-"${perse[@]}" preflight --nodes "$nodes" --gpus-per-node "$gpus" --launch "$launch" ${GPU:+--gpu "$GPU"} "$@"
+ACCELERATE_CONFIG=${ACCELERATE_CONFIG:-$("${perse[@]}" train --launch-file "$@")}
+export ACCELERATE_CONFIG
+"${perse[@]}" preflight --nodes "$nodes" --gpus-per-node "$gpus" --launch "$ACCELERATE_CONFIG" ${GPU:+--gpu "$GPU"} "$@"
 
 mkdir -p logs # sbatch makes no folder, and a job without its log fails unheard
 exec sbatch --output=logs/%x-%j.log "${options[@]}" slurm/train.sbatch "$@"

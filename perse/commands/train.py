@@ -41,6 +41,10 @@ def train(
     show_settings: Annotated[
         bool, typer.Option("--settings", help="Print every setting, its default and meaning, and stop.")
     ] = False,
+    show_launch_file: Annotated[
+        bool,
+        typer.Option("--launch-file", help="Print the file of configs/accelerate that these settings are meant for, and stop."),
+    ] = False,
 ) -> None:
     """Fine-tune a model on personalized examples; writes a run folder with the adapter and a merged model."""
     from perse.settings.training import load_config, recipes
@@ -54,6 +58,11 @@ def train(
         typer.echo(settings_page(), nl=False)
         return
     settings = load_config(config, overrides or [])
+    if show_launch_file:
+        from perse.training.launched import launch_file
+
+        typer.echo(launch_file(settings))
+        return
     logging.getLogger("perse").setLevel(logging.INFO)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 

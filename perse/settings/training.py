@@ -131,8 +131,10 @@ class Train(Section):
         if left:
             below, above = self.rows_per_step - left, self.rows_per_step + world_size - left
             near = f"{below} or {above}" if below else str(above)
+            fewer = self.batch_size * self.rows_per_step // world_size
+            alike = f" and train.batch_size={fewer}, for about as many examples a step" if not below and fewer else ""
             raise BadInput(
-                f"train.rows_per_step is {self.rows_per_step}, which {world_size} devices cannot divide; set it to {near}, or train "
+                f"train.rows_per_step is {self.rows_per_step}, which {world_size} devices cannot divide; set it to {near}{alike}, or train "
                 "on a number of devices that divides it"
             )
         return rows

@@ -18,13 +18,26 @@ from typing import Any, Literal
 from perse.errors import BadInput
 from perse.formats.json_text import read_object
 from perse.formats.yaml_text import read_yaml
-from perse.settings.training import Train
+from perse.settings.training import Train, TrainConfig
 
 Sharding = Literal["none", "fsdp2", "zero1", "zero2", "zero3"]
 """How the model is held: whole on every device, or divided among them by FSDP2 or a stage of DeepSpeed's ZeRO."""
 
 PATIENCE = timedelta(hours=2)
-"""How long processes wait for the first one, which prepares the data for all of them."""
+"""How long processes wait for the first one, which fetches the model and prepares the data for all of them."""
+STEP_PATIENCE = timedelta(minutes=30)
+"""How long they wait for each other afterwards: for the slowest to load the model, or the first to write and seal a checkpoint. A device
+that fails in silence holds all others up so long."""
+
+
+WHOLE, SHARDED = "configs/accelerate/ddp.yaml", "configs/accelerate/fsdp2.yaml"
+"""The options of `accelerate launch` for each way of training."""
+
+
+def launch_file(config: TrainConfig) -> str:
+    """The one that the recipes are meant for: what trains an adapter fits on each device whole, what trains all weights does not.
+    `perse plan` looks closer."""
+    return SHARDED if config.lora is None and config.model.quantize is None else WHOLE
 
 
 @dataclass(frozen=True)
@@ -158,6 +171,14 @@ def join(process: Launched, settings: Train) -> None:
             f"{met.num_processes} processes have met, expected {process.world_size}; start them with one launcher, such as "
             "accelerate launch"
         )
+
+
+def wait_less(process: Launched) -> None:
+    """From now on wait `STEP_PATIENCE` for each other."""
+    if process.world_size > 1:
+        from torch.distributed import distributed_c10d
+
+        distributed_c10d._set_pg_timeout(STEP_PATIENCE)  # torch has no public name for it
 
 
 def check_sharded(trainer: Any, process: Launched) -> None:

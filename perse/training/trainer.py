@@ -47,12 +47,11 @@ from perse.publishing import merging
 from perse.publishing.card import write_card
 from perse.publishing.merging import ship_tokenizer
 from perse.rendering.prompt import Renderer
-from perse.settings.training import Attention, TrainConfig
+from perse.settings.training import Attention, Model, TrainConfig
 from perse.training.callbacks import ProgressCallback, RunLogCallback, StopFile
 from perse.training.curves import write_curves
 from perse.training.finite import FiniteGradients
 from perse.training.launched import (
-    PATIENCE,
     Launched,
     broadcast_from_main,
     check_launcher,
@@ -62,6 +61,8 @@ from perse.training.launched import (
     leave_process_group,
     on_cpu,
     sum_in_float32,
+    wait_for_all,
+    wait_less,
 )
 from perse.training.model.adapting import adapted, without_adapter
 from perse.training.model.dropout import switch_off_dropout
@@ -109,16 +110,16 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
         RunMismatch: the output folder holds a run with other settings.
     """
     trust = config.model.trust_remote_code
-    base = models.find(config.model.path, trust_remote_code=trust)
-    check_model(base, trust_remote_code=trust)
-    tokenizer = opened_tokenizer(base, trust_remote_code=trust)
     names = tracker_names(config.train.report_to)
     out = Path(config.output)
     process = launched()
     check_launcher(config.train)
-    join(process, config.train)
     check_undivided(config.model, sharding=process.sharding)
+    join(process, config.train)
+    base = found_once(config.model, process)
+    tokenizer = opened_tokenizer(base, trust_remote_code=trust)
     prepared = prepared_once(config, renderer_for(config, base, tokenizer), base, process)
+    wait_less(process)
     watching = watching_for(config, prepared, process=process)
     if process.is_main_process:
         _warn_of_many_epochs(prepared)
@@ -210,6 +211,21 @@ def run_identity(config: TrainConfig, prepared: Prepared, facts: Mapping[str, st
     if not config.model.trust_remote_code:  # as in runs that were begun when there was no such setting
         del settings["model"]["trust_remote_code"]
     return {"kind": "train", "config": settings, "question": prepared.question.name, **facts}
+
+
+def found_once(settings: Model, process: Launched) -> Path:
+    """The model's folder. The first process fetches what is not here yet, and the others find it, on machines with a disk of their own fetch it, then.
+
+    Raises:
+        BadInput, ModelNotFound: it is not there, or cannot be used.
+    """
+    if not process.is_main_process:
+        wait_for_all(process)
+    base = models.find(settings.path, trust_remote_code=settings.trust_remote_code)
+    check_model(base, trust_remote_code=settings.trust_remote_code)
+    if process.is_main_process:
+        wait_for_all(process)
+    return base
 
 
 def prepared_once(config: TrainConfig, renderer: Renderer, base: Path, process: Launched) -> Prepared:
@@ -436,7 +452,6 @@ def training_arguments(
         remove_unused_columns=False,
         dataloader_pin_memory=torch.cuda.is_available(),
         use_cpu=on_cpu(),
-        ddp_timeout=int(PATIENCE.total_seconds()),
         accelerator_config=_accumulating(process),
         **judging,
     )

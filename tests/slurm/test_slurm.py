@@ -274,18 +274,46 @@ def test_a_node_without_the_virtual_environment_or_the_data_is_named(cluster: Cl
 
 
 @pytest.mark.slow
+def test_the_settings_say_how_the_model_is_divided_unless_the_environment_does(cluster: Cluster) -> None:
+    ddp = cluster.repository / "configs" / "accelerate" / "ddp.yaml"
+    ddp.touch()
+    (cluster.repository / "my data").mkdir()
+    code, log = cluster.batch(*TRAIN, STUB_LAUNCH="configs/accelerate/ddp.yaml")
+    assert code == 0, log
+    assert cluster.lines("arguments-0")[1:3] == ["--config_file", "configs/accelerate/ddp.yaml"]
+    code, _, err = cluster.run("slurm/submit.sh", "--", *SETTINGS, STUB_LAUNCH="configs/accelerate/ddp.yaml")
+    assert code == 0, err
+    assert cluster.lines("preflight")[5:7] == ["--launch", "configs/accelerate/ddp.yaml"]
+    code, log = cluster.batch(*TRAIN, ACCELERATE_CONFIG="train.py", STUB_LAUNCH="nothing")
+    assert code == 0 and cluster.lines("arguments-0")[2] == "train.py", log
+
+
+def test_settings_that_cannot_be_read_are_told_before_a_node_computes(cluster: Cluster) -> None:
+    code, log = cluster.batch(*TRAIN, STUB_LAUNCH_CODE="2")
+    assert code == 2 and "perse: cannot tell how the model is divided" in log and not (cluster.notes / "arguments-0").exists()
+    shutil.rmtree(cluster.notes)
+    cluster.notes.mkdir()
+    code, _, _ = cluster.run("slurm/submit.sh", "--", *SETTINGS, STUB_LAUNCH_CODE="2")
+    assert code == 2 and not (cluster.notes / "options").exists()
+
+
+@pytest.mark.slow
 def test_in_a_container_everything_runs_through_apptainer(cluster: Cluster, tmp_path: Path) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()
     apptainer = tools / "apptainer"
-    apptainer.write_text('#!/usr/bin/env bash\necho "$1 $2 $3" >>"$STUB/apptainer"\nshift 3\nexec "$@"\n')
+    apptainer.write_text(
+        '#!/usr/bin/env bash\necho "$*" >>"$STUB/apptainer"\nwhile [[ $1 != *.sif ]]; do shift; done\nshift\nexec "$@"\n'
+    )
     apptainer.chmod(0o755)
     image = tmp_path / "perse.sif"
     image.touch()
     path = f"{tools}:{HERE / 'venv' / 'bin'}:{cluster.environment['PATH']}"
     code, log = cluster.batch(*TRAIN, CONTAINER=str(image), PATH=path, VENV="nothing")
     assert code == 0, log
-    assert cluster.lines("apptainer") == [f"exec --nv {image}"]
+    asked, trained = cluster.lines("apptainer")
+    assert asked == f"exec {image} perse train --launch-file --config llama2_7b_full output=runs/one"
+    assert trained.startswith(f"exec --nv {image} accelerate launch --config_file configs/accelerate/fsdp2.yaml ")
     assert cluster.lines("arguments-0")[0] == "launch"
 
 

@@ -13,10 +13,12 @@ import torch
 import yaml
 from places import ROOT
 from torch.distributed.fsdp import MixedPrecisionPolicy
+from typer.testing import CliRunner
 
+from perse.commands.app import app
 from perse.errors import BadInput
 from perse.settings.training import Train, load_config, recipes
-from perse.training.launched import Launched, check_launcher, join, launched, sum_in_float32, told_in
+from perse.training.launched import Launched, check_launcher, join, launch_file, launched, sum_in_float32, told_in
 from perse.training.trainer import training_arguments
 
 CONFIGS = ROOT / "configs" / "accelerate"
@@ -91,8 +93,25 @@ def test_rows_that_the_devices_cannot_divide_are_refused_with_the_numbers_that_w
     assert [settings.accumulation(devices) for devices in (1, 2, 4, 8)] == [8, 4, 2, 1]
     with pytest.raises(BadInput, match="rows_per_step is 8, which 3 devices cannot divide; set it to 6 or 9, or train on"):
         settings.accumulation(3)
-    with pytest.raises(BadInput, match="which 16 devices cannot divide; set it to 16, or"):
+    with pytest.raises(
+        BadInput, match="16 devices cannot divide; set it to 16 and train.batch_size=2, for about as many examples"
+    ):
         settings.accumulation(16)
+
+
+def test_adapters_are_trained_whole_on_each_device_and_all_weights_are_divided() -> None:
+    said = {name: launch_file(load_config(name, ["data.path=x"])).rpartition("/")[2] for name in recipes()}
+    assert {name for name, file in said.items() if file == "fsdp2.yaml"} == {"llama2_7b_full", "llama2_13b_full"}
+    assert set(said.values()) == {"fsdp2.yaml", "ddp.yaml"} and all((CONFIGS / file).exists() for file in said.values())
+    done = CliRunner().invoke(app, ["train", "--launch-file", "--config", "llama2_13b_lora", "data.path=x"])
+    assert (done.exit_code, done.output) == (0, "configs/accelerate/ddp.yaml\n")
+
+
+def test_the_full_recipes_judge_where_a_checkpoint_is_written_anyway() -> None:
+    for name in ("llama2_7b_full", "llama2_13b_full"):
+        config = load_config(name, ["data.path=x"])
+        assert config.watch is not None and config.watch.every is not None
+        assert config.watch.every % config.train.save_every == 0 and config.train.steps % config.watch.every == 0, name
 
 
 def test_the_reference_recipes_run_on_8_devices_and_on_fewer() -> None:

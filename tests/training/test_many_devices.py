@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -88,6 +89,16 @@ def trained(way: str | None, devices: int, given: list[str]) -> str:
 def losses(run: Path) -> list[float]:
     lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
     return [line["loss"] for line in lines if "loss" in line]
+
+
+def judgings(run: Path) -> list[dict[str, float]]:
+    return [line for line in map(json.loads, (run / "log.jsonl").read_text().splitlines()) if "eval_seconds" in line]
+
+
+def best(run: Path) -> dict[str, Any]:
+    """The last line: which step's weights are kept, and why."""
+    found = json.loads((run / "log.jsonl").read_text().splitlines()[-1])
+    return {name: found[name] for name in ("step", "best")}
 
 
 def apart(one: Path, other: Path) -> float:
@@ -197,6 +208,34 @@ def test_killed_while_a_checkpoint_is_written_it_goes_on_from_the_one_before(
     assert losses(killed) == losses(whole)
     files = [(run / "merged" / "model.safetensors").read_bytes() for run in (whole, killed)]
     assert files[0] == files[1]
+
+
+@pytest.mark.parametrize(("kind", "way"), [("full", "fsdp2"), ("lora", "zero3")])
+def test_readers_are_judged_where_weights_are_divided_as_one_process_judges_them(
+    kind: str, way: str, answering_model: Path, data: Path, tmp_path: Path
+) -> None:
+    """A label is read from as many forward passes on every device, so Kendall decides there, too."""
+    others = tmp_path / "others.jsonl"  # behind the nine readers who are trained on
+    others.write_text("".join(example_lines(pointwise_examples(16, 2, k=1)[18:])), encoding="utf-8")
+    more = (
+        "data.question=pointwise_score",
+        f"watch.data={others}",
+        "watch.every=2",
+        "watch.examples=14",
+        "train.learning_rate=0.0001",
+        *MORE[kind],
+    )
+    one, two = tmp_path / "one", tmp_path / "two"
+    trained(None, 1, settings(answering_model, data, one, *more))
+    said = trained(way, 2, settings(answering_model, data, two, *more))
+    expected, found = judgings(one), judgings(two)
+    assert "the loss alone" not in said and len(found) == len(expected) == 4  # before the first step, after 2, 4 and 5
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours["eval_asked"] == 14 and ours["eval_parse_rate"] == 1 and "eval_kendall_imputed" in ours
+        for name in ("eval_loss", "eval_kendall_imputed", "eval_accuracy", "eval_within_one"):
+            assert ours[name] == pytest.approx(theirs[name], rel=TRAINED, abs=1e-6), name
+    assert best(one) == best(two) and best(two)["best"] == "kendall_imputed"
+    assert apart(one, two) < TRAINED_WEIGHTS
 
 
 @pytest.mark.parametrize("way", ["zero2", "zero3"])

@@ -14,8 +14,10 @@ from typing import Any
 from perse.errors import BadInput
 from perse.rendering.prompt import Renderer
 from perse.settings.training import TrainConfig
+from perse.training.launched import Launched, Sharding
 from perse.training.model.adapting import without_adapter
 from perse.training.model.architecture import Architecture, architecture, meta_model
+from perse.training.planning.disk import Disk, disk
 from perse.training.planning.flops import passed, training_flops
 from perse.training.planning.hardware import Device
 from perse.training.planning.memory import activations, gathered, static_memory
@@ -23,6 +25,8 @@ from perse.training.planning.placement import Needs, Placement, chosen, placemen
 from perse.training.rows.packable import check_packable
 from perse.training.rows.prepare import Prepared, renderer_for
 from perse.training.watch.apart import rows_apart
+from perse.training.watch.plan import WatchPlan
+from perse.training.watch.run import watched_as_planned
 
 MFU = 0.4
 """Assumed share of the peak that training reaches."""
@@ -45,7 +49,7 @@ class Plan:
 
     `row_off`, `row_on`: (tokens, learned tokens) of the row that takes the most without and with gradient checkpointing.
     `ways`: how it could be placed on the devices, the preferred first; `way`: the one to choose, None where none fits, and
-    then `remedies` would help. `hours` is None where the device's peak is not known.
+    then `remedies` would help. `disk` is what that way writes. `hours`, judgings by `watch` included, is None where the device's peak is not known.
     """
 
     parameters: int
@@ -68,6 +72,8 @@ class Plan:
     mfu: float
     peak: float | None
     hours: float | None
+    watch: WatchPlan | None
+    disk: Disk
     notes: tuple[str, ...]
 
     @property
@@ -139,6 +145,8 @@ def plan(
         learned=work.learned,
         recomputed=way is None or way.checkpointing,
     )
+    sharding: Sharding = "fsdp2" if devices > 1 and (way or ways[-1]).sharded else "none"
+    _, judged = watched_as_planned(config, prepared, process=Launched(devices, 0, sharding))
     peak = peak or (device.bfloat16 if computed_in_16 else device.float32)
     return Plan(
         parameters=counts[0],
@@ -169,7 +177,9 @@ def plan(
         flops=flops,
         mfu=mfu,
         peak=peak,
-        hours=flops / (peak * mfu * devices) / 3600 if peak else None,
+        hours=flops / (peak * mfu * devices) / 3600 / (1 - (judged.share if judged else 0)) if peak else None,
+        watch=judged,
+        disk=disk(config, model, sharding),
         notes=described.notes,
     )
 

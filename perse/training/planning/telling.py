@@ -6,12 +6,11 @@ from dataclasses import asdict
 from typing import Any
 
 from perse.results.result import Result, Table
+from perse.training.launched import SHARDED, WHOLE
 from perse.training.planning.hardware import RESERVED
 from perse.training.planning.plan import Plan
 
 GB = 1e9
-WHOLE, SHARDED = "configs/accelerate/ddp.yaml", "configs/accelerate/fsdp2.yaml"
-"""The options of `accelerate launch` for each way of training."""
 
 
 def plan_result(found: Plan, *, checkpointing: bool) -> Result:
@@ -65,7 +64,12 @@ def _trained(found: Plan) -> Table:
         ("tokens learned an epoch", f"{work.learned / found.epochs:,.0f}"),
         ("largest row, learned of it", f"{found.row_off[0]:,}, {found.row_off[1]:,} tokens"),
         ("operations", f"{found.flops:.2e}"),
+        ("judged while it trains", _judged(found)),
         ("time", _time(found)),
+        (
+            "on disk, a checkpoint of it",
+            f"{found.disk.most / GB:,.1f} GB at most at a time, {found.disk.checkpoint / GB:,.1f} GB",
+        ),
     )
     return Table(title="What is trained", header=("", ""), rows=rows)
 
@@ -95,6 +99,13 @@ def _details(found: Plan) -> dict[str, Any]:
         shown["total"], shown["fits"] = way.total, way.total <= found.device.usable
     whole["way"] = found.ways.index(found.way) if found.way else None
     return whole
+
+
+def _judged(found: Plan) -> str:
+    if found.watch is None:
+        return "never"
+    times = found.watch.count(found.steps)
+    return f"every {found.watch.every:,} steps, {times} times: about {found.watch.share:.1%} of the time"
 
 
 def _time(found: Plan) -> str:

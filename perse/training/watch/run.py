@@ -11,7 +11,7 @@ from perse.settings.training import TrainConfig
 from perse.training.launched import ALONE, Launched
 from perse.training.rows.prepare import Prepared
 from perse.training.watch.plan import SHARE, WatchPlan, watch_plan
-from perse.training.watch.sample import Watched, by_loss_alone, unseen_examples, watched
+from perse.training.watch.sample import Watched, unseen_examples, watched, without_writing
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ def watching_for(config: TrainConfig, prepared: Prepared, *, process: Launched =
     if what is None:
         log.info(prepared.unwatched)
         return None
-    if process.sharded_weights:
+    if not what.judged:
         log.info("the weights are divided among devices, so of the readers who are watched the loss alone is computed")
     count, readers = len(what.judged) or sum(len(row.example_ids) for row in what.rows), len(what.readers)
     if plan is None:
@@ -91,7 +91,7 @@ def watched_as_planned(
     answer_tokens = config.data.answer_tokens
     what = watched(unseen, prepared.renderer, prepared.question, watch=watch, train=config.train, answer_tokens=answer_tokens)
     if process.sharded_weights:
-        what = by_loss_alone(what, watch)
+        what = without_writing(what, watch)
     some = [len(schedule.row(at).ids) for at in range(min(_LOOKED_AT, len(schedule.rows)))]
     per_step = config.train.accumulation(process.world_size) * sum(some) / len(some)
     return what, watch_plan(what.cost, steps=schedule.steps, tokens_per_step=per_step, every=watch.every)

@@ -83,17 +83,19 @@ def unseen_examples(data: Data, watch: Watch, *, trained: Collection[str | None]
     return known
 
 
-def by_loss_alone(what: Watched, watch: Watch) -> Watched:
-    """The same rows without judging: where weights are divided among devices, all must compute equally often, and one that writes
-    a word more than another would wait for ever.
+def without_writing(what: Watched, watch: Watch) -> Watched:
+    """The same, without judging where the question has the model write: where weights are divided among devices, all must compute equally
+    often, and one that writes a word more than another would wait for ever. A label alone is read from as many forward passes on each.
 
     Raises:
-        BadInput: `watch.best` asks for a number of judgements.
+        BadInput: `watch.best` asks for a number of judgements that are not made.
     """
+    if what.question.layout.text_prefix is None:
+        return what
     if watch.best not in (None, "loss"):
         raise BadInput(
-            f"watch.best is {watch.best}, and where the weights are divided among devices (FSDP2, ZeRO-3) only the loss is watched; set "
-            "watch.best=loss, or train with configs/accelerate/zero2.yaml"
+            f"watch.best is {watch.best}, and where the weights are divided among devices (FSDP2, ZeRO-3) only the loss is watched of a question "
+            f"that writes ({what.question.name}); set watch.best=loss, or train with configs/accelerate/ddp.yaml or zero2.yaml"
         )
     return replace(what, judged=(), asks=(), best="loss")
 

@@ -20,6 +20,7 @@ from perse.commands.app import app
 from perse.errors import BadInput, ModelNotFound
 from perse.records import example_lines
 from perse.settings.training import Lora, TrainConfig, load_config
+from perse.training.launched import SHARDED, WHOLE
 from perse.training.model.adapting import adapted, check_trainable
 from perse.training.model.architecture import KNOWN, architecture, meta_model
 from perse.training.planning.flops import Passed, passed, training_flops
@@ -27,7 +28,7 @@ from perse.training.planning.hardware import GPUS, Device, device, reported
 from perse.training.planning.memory import Activations, StaticMemory, activations, gathered, static_memory
 from perse.training.planning.placement import Needs, chosen, placement, placements, remedies
 from perse.training.planning.plan import Plan, plan
-from perse.training.planning.telling import SHARDED, WHOLE, plan_words
+from perse.training.planning.telling import plan_words
 from perse.training.rows.attention import set_attention
 from perse.training.rows.batches import answer_loss, collate
 from perse.training.rows.prepare import prepare, renderer_for
