@@ -1,7 +1,8 @@
 """Trackers of a training run, besides its log: TensorBoard by default, others by name.
 
 Whichever of the Trainer's integrations is asked for is used as it is, with its own environment variables (WANDB_PROJECT,
-MLFLOW_TRACKING_URI, ...). TensorBoard's files lie in the run folder; what a killed run had written beyond its last checkpoint, or
+MLFLOW_TRACKING_URI, ...). One that cannot begin is refused before the first step; one that fails later is left out from then on, for
+log.jsonl has everything. TensorBoard's files lie in the run folder; what a killed run had written beyond its last checkpoint, or
 without one, is not shown after it resumes or restarts.
 """
 
@@ -9,11 +10,15 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from transformers import TrainerCallback
+
 from perse.errors import BadInput
+from perse.secrets import printable, redact
 
 log = logging.getLogger(__name__)
 
@@ -62,8 +67,39 @@ def _callback(name: str, run: Path, step: int) -> Any:
     from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK, TensorBoardCallback
 
     if name != "tensorboard":
-        return INTEGRATION_TO_CALLBACK[name]()
+        return guarded(name, INTEGRATION_TO_CALLBACK[name]())
     from torch.utils.tensorboard import SummaryWriter
 
     writer: Any = SummaryWriter(log_dir=str(run / FOLDER), purge_step=step + 1 if step else 0)
     return TensorBoardCallback(writer)  # type: ignore[no-untyped-call]
+
+
+def guarded(name: str, callback: TrainerCallback) -> TrainerCallback:
+    """`callback`, whose failures end training in a sentence before its first step, and afterwards end the tracker alone.
+
+    Raises:
+        BadInput: from `on_train_begin`, such as an address that nobody answers at.
+    """
+    failed: list[str] = []
+
+    def around(event: str, do: Callable[..., Any]) -> Callable[..., Any]:
+        def told(*args: Any, **more: Any) -> Any:
+            if failed:
+                return None
+            try:
+                return do(*args, **more)
+            except Exception as error:  # noqa: BLE001 - whatever a tracker's library raises
+                failed.append(event)
+                said = printable(redact(f"{type(error).__name__}: {error}".splitlines()[0][:300]))
+                if event == "on_train_begin":
+                    raise BadInput(
+                        f"{name} cannot follow this run ({said}); set its own variables right (docs/training.md), or take it out of train.report_to"
+                    ) from None
+                log.warning("%s fails (%s), and is told nothing from here on; log.jsonl has all numbers", name, said)
+                return None
+
+        return told
+
+    for event in (one for one in dir(callback) if one.startswith("on_")):
+        setattr(callback, event, around(event, getattr(callback, event)))
+    return callback

@@ -41,6 +41,7 @@ from perse.files.runlog import (
     run_closed,
 )
 from perse.models import finding as models
+from perse.models.model_files import ADAPTER_CONFIG
 from perse.models.opening import check_model
 from perse.models.opening import tokenizer as opened_tokenizer
 from perse.publishing import merging
@@ -338,15 +339,22 @@ def _finish(config: TrainConfig, base: Path, trained: Path, out: Path) -> None:
     """Put adapter and merged model in their places, each whole or not at all; merged/ comes last and marks the end."""
     # A run does not begin while there is one, so it is a person's. The folder is kept whole: in a folder of weights engines load all.
     keep_changed(out / MERGED, ())
+    ship_tokenizer(base, trained, trust_remote_code=config.model.trust_remote_code)
     if config.lora is None:
-        ship_tokenizer(base, trained, trust_remote_code=config.model.trust_remote_code)
         write_card(out)
         replace_folder(trained, out / MERGED)
         return
+    _name_base(trained / ADAPTER_CONFIG, config.model.path)
     replace_folder(trained, out / ADAPTER, listed_in=out)
     write_card(out)
     trust = config.model.trust_remote_code
     merging.merge(base, out / ADAPTER, out / MERGED, dtype=config.model.dtype, trust_remote_code=trust)
+
+
+def _name_base(settings: Path, name: str) -> None:
+    """Of an adapter: its base as the run's settings have it; peft writes the folder of this machine that was loaded."""
+    said = json.loads(settings.read_text(encoding="utf-8")) | {"base_model_name_or_path": name}
+    settings.write_text(json.dumps(said, indent=2, sort_keys=True), encoding="utf-8")
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -140,6 +141,26 @@ def test_training_lowers_the_loss_and_the_merged_model_equals_base_plus_adapter(
     with torch.inference_mode():
         assert torch.allclose(adapted(ids).logits, merged(ids).logits, atol=logprob(merged, 20), rtol=0)
         assert not torch.allclose(plain(ids).logits, merged(ids).logits, atol=1e-2)
+
+
+@pytest.mark.slow
+def test_an_adapter_brings_its_tokenizer_and_names_its_base_as_the_settings_do(
+    tiny_model_folder: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not as the folder of this machine's cache that the name led to."""
+    from transformers import AutoTokenizer
+
+    snapshot = tmp_path / "hub" / "models--owner--tiny" / "snapshots" / "0123"
+    shutil.copytree(tiny_model_folder, snapshot)
+    (snapshot.parents[1] / "refs").mkdir()
+    (snapshot.parents[1] / "refs" / "main").write_text("0123")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    more = ["train.steps=1", "train.save_every=1", "watch=null"]
+    given = [each for each in settings(tiny_model_folder, data, tmp_path / "run", *more) if not each.startswith("model.path")]
+    run = train(load_config("embedded_lora", [*given, "model.path=owner/tiny"]))
+    assert json.loads((run / "adapter" / "adapter_config.json").read_text())["base_model_name_or_path"] == "owner/tiny"
+    beside, merged = (AutoTokenizer.from_pretrained(run / name) for name in ("adapter", "merged"))
+    assert beside.get_vocab() == merged.get_vocab() and beside.chat_template == merged.chat_template
 
 
 @pytest.mark.slow

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from transformers import TrainerCallback
 from watching_builders import scripted, trained
 
 from perse.errors import BadInput
 from perse.installing import install
 from perse.rendering.prompt import Renderer
 from perse.training.curves import write_curves
-from perse.training.trackers import tracker_names, trackers
+from perse.training.trackers import guarded, tracker_names, trackers
 
 
 def test_curves_are_drawn_into_the_run_folder(tmp_path: Path) -> None:
@@ -49,6 +51,46 @@ def test_unknown_and_missing_trackers_are_refused_in_a_sentence(monkeypatch: pyt
     assert tracker_names(None) == ("tensorboard",) and tracker_names(("mlflow", "mlflow")) == ("mlflow",)
     with pytest.raises(BadInput, match="names wandb, which is not installed; pip install wandb, or leave it out"):
         tracker_names(("wandb",))
+
+
+class Tracker(TrainerCallback):
+    """One of the Trainer's, that cannot reach its server from an event on."""
+
+    def __init__(self, event: str) -> None:
+        self.event, self.told = event, []  # type: ignore[var-annotated]
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        self._reach("on_train_begin")
+
+    def on_log(self, *_: Any, **__: Any) -> None:
+        self._reach("on_log")
+
+    def on_save(self, *_: Any, **__: Any) -> None:
+        self._reach("on_save")
+
+    def _reach(self, event: str) -> None:
+        self.told.append(event)
+        if event == self.event:
+            raise ConnectionError("http://me:pass-w0rd@nowhere:5000 does not answer\nand more")
+
+
+def test_a_tracker_that_cannot_begin_is_refused_in_a_sentence_without_its_password(renderer: Renderer, tmp_path: Path) -> None:
+    with pytest.raises(BadInput) as refused:
+        trained(renderer, tmp_path / "run", callbacks=[guarded("mlflow", Tracker("on_train_begin"))])
+    said = str(refused.value)
+    assert (
+        said.startswith("mlflow cannot follow this run (ConnectionError: http://") and "take it out of train.report_to" in said
+    )
+    assert "pass-w0rd" not in said and "\n" not in said
+
+
+def test_a_tracker_that_fails_later_is_left_out_and_training_goes_on(
+    renderer: Renderer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tracker = Tracker("on_log")
+    trained(renderer, tmp_path / "run", callbacks=[guarded("mlflow", tracker)])
+    assert tracker.told == ["on_train_begin", "on_log"]
+    assert caplog.text.count("mlflow fails (ConnectionError") == 1 and "pass-w0rd" not in caplog.text
 
 
 @pytest.mark.slow
