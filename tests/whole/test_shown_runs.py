@@ -161,6 +161,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "chosen_weights": (),
     "shared_pairs": (),
     "shared_texts": (),
+    "taste_worlds": (),
     "verdict_worlds": (),
     "soft_labels": ("examples.jsonl", "soft.jsonl"),
     "train_speed": (
