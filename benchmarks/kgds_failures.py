@@ -1,10 +1,10 @@
-"""How often a difference of KGDS leaves out 0 between two models that are the same once failures are counted, of which one fails now and then.
+"""How often a difference of KGDS leaves out 0 between two models that are the same once failures are counted, of which one or both fail now and then.
 
     python benchmarks/kgds_failures.py --worlds 1000
 
-What the one loses by failing it makes up for where it does not, so the means over all samples there could be are equal. *No failure seen*: worlds in
-which none of the samples shows one, and the interval leaves out 0 all the same: it is of summaries that can be read. *Readable*: the same means where
-nobody fails. *May fail*: what is said beside the numbers, the most that no failure in so many samples leaves possible.
+What a model loses by failing it makes up for where it does not, so the means over all samples there could be are equal: 2.5 of 100 are meant above 0 and
+below. *Bootstrap alone*: of the samples, failures among them. *As told*: how much more often one fails has Newcombe's interval
+(`perse.evaluation.stats.paired_shares`). *Width*: of that interval, in points, on average.
 """
 
 from __future__ import annotations
@@ -16,47 +16,61 @@ from rich.console import Console
 from rich.progress import track
 
 from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.intervals import bootstrap_interval
 from perse.evaluation.stats.resamples import Resamples, times_drawn
-from perse.kgds.scoring.failures import at_most
 from perse.kgds.scoring.results import SampleScores, Scores
 from perse.kgds.scoring.sides import Side, difference, percent
 from perse.results.result import Estimate, Interval
 
-SAMPLES = 100
-RATES = (0.0, 0.005, 0.01, 0.02, 0.03)
+RATES = ((0.0, 0.0), (0.005, 0.0), (0.01, 0.0), (0.02, 0.0), (0.03, 0.0), (0.1, 0.0), (0.3, 0.0), (0.05, 0.05))
+"""Of the one and of the other, each by itself."""
 SPREADS = (0.03, 0.1)
 """Standard deviation of how far the two are apart at a sample."""
-MEAN = 0.7
+MEAN, BETA = 0.7, (2.975, 1.275)
+"""Of what is read where nobody fails, and how its samples are spread: with a standard deviation of 0.2."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worlds", type=int, default=1000)
+    parser.add_argument("--samples", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--small", action="store_true", help="only see that it runs")
     options = parser.parse_args()
     worlds = 2 if options.small else options.worlds
-    draws = Resamples(np.arange(SAMPLES), times_drawn(SAMPLES, resamples=300, seed=0))
-    print(f"{SAMPLES} samples; where none failed, up to {at_most(SAMPLES)} of others may")
-    print("| fails | apart by | above 0 | of these no failure seen | below 0 | nothing said |")
-    print("|---:|---:|---:|---:|---:|---:|")
-    for rate in RATES:
+    draws = Resamples(np.arange(options.samples), times_drawn(options.samples, resamples=300, seed=0))
+    print(f"{options.samples} samples")
+    print("| one fails | other | apart by | bootstrap alone: above 0 | below 0 | width | as told: above 0 | below 0 | width |")
+    print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+    for rates in RATES:
         for spread in SPREADS:
             rows = []
-            for number in track(range(worlds), description=f"{rate}, {spread}", console=Console(stderr=True)):
-                generator = np.random.default_rng((options.seed, int(1000 * rate), int(100 * spread), number))
-                rows.append(_world(generator, rate, spread, draws))
-            shares = " ".join(f"{100 * share:.1f} |" for share in np.mean(rows, axis=0))
-            print(f"| {rate:.1%} | {100 * spread:.0f} points | {shares}", flush=True)
+            for number in track(range(worlds), description=f"{rates}, {spread}", console=Console(stderr=True)):
+                generator = np.random.default_rng(
+                    (options.seed, *(int(1000 * rate) for rate in rates), int(100 * spread), number)
+                )
+                rows.append(_world(generator, rates, spread, draws))
+            told = (f"{100 * share:.1f} |" for share in np.mean(rows, axis=0))
+            print(f"| {rates[0]:.1%} | {rates[1]:.1%} | {100 * spread:.0f} points |", *told, flush=True)
 
 
-def _world(generator: np.random.Generator, rate: float, spread: float, draws: Resamples) -> list[bool]:
-    other = np.clip(MEAN + generator.normal(0, 0.1, SAMPLES), 0.01, 1)
-    failed = generator.random(SAMPLES) < rate
-    one = np.where(failed, 0.0, other + generator.normal(0, spread, SAMPLES) + MEAN * rate / (1 - rate))
-    found = difference(_side("one", one, draws), _side("other", other, draws), "cao")
-    above = found.above_zero
-    return [above, above and not failed.any(), found.below_zero, found.interval.low is None]
+def _world(generator: np.random.Generator, rates: tuple[float, float], spread: float, draws: Resamples) -> list[float]:
+    samples = len(draws.reviewer)
+    readable = generator.beta(*BETA, samples)
+    fails, other_fails = generator.random((2, samples)) < np.array(rates)[:, None]
+    better = MEAN * ((1 - rates[1]) / (1 - rates[0]) - 1)
+    one = np.where(fails, 0.0, readable + better + generator.normal(0, spread, samples))
+    other = np.where(other_fails, 0.0, readable)
+    told = difference(_side("one", one, draws), _side("other", other, draws), "cao").interval
+    alone = bootstrap_interval(draws.sums((one - other)[None])[0] / samples, reviewers=samples, of="sample")
+    return [*_told(alone), *_told(told, percent=100)]
+
+
+def _told(interval: Interval, percent: int = 1) -> list[float]:
+    """Whether it lies above 0, below it, and how wide it is."""
+    if interval.low is None or interval.high is None:
+        raise ValueError("two models that differ have an interval")
+    return [interval.low > 0, interval.high < 0, (interval.high - interval.low) / percent]
 
 
 def _side(name: str, values: FloatArray, draws: Resamples) -> Side:

@@ -87,10 +87,11 @@ def invent(
         BadInput: the room for an answer fills the context, or a server that cannot be asked.
     """
     shown = {document.id: text_of(document) for document in documents}
+    articles = {document.id for document in documents if shown[document.id] == document.article}
     found = ask_wave(
         writer,
         {
-            f"{prompt} {name}": worded(TEMPLATE, prompt, article=text, number=settings.each)
+            f"{prompt} {name}": worded(TEMPLATE, prompt, text=text, article=name in articles, number=settings.each)
             for name, text in shown.items()
             for prompt in PROMPTS
             if text is not None

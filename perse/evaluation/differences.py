@@ -30,7 +30,8 @@ def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scor
     """From chance, from the profile average, and within readers from the unpersonalized row, as far as there are these.
 
     A difference that ties may have made is looked at again: of a judge that gives labels alone and is ahead, from the average as a label; of
-    another, where ties count for neither (`EVEN`), which stands in place of a difference that is not shown so.
+    another, where ties count for neither (`EVEN`), which stands in place of a difference that is not shown so. Within readers a judge that says fewer
+    different things than the row has to be ahead of the row told as coarsely, too.
 
     Args:
         values: by row, (n,), NaN where an item is not compared.
@@ -64,8 +65,10 @@ def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scor
             found.append(Difference(judge=judge, row=row, baseline=ROUNDED, column=COMPARED, estimate=estimate))
     if UNPERSONALIZED in values:
         taste = difference(WITHIN, UNPERSONALIZED)
-        if taste.estimate.above_zero and labels_alone(mine):
-            rounded = np.where(np.isnan(mine), np.nan, as_labels(values[UNPERSONALIZED]))
+        if taste.estimate.above_zero and coarser(mine, values[UNPERSONALIZED]):
+            row_of_texts = values[UNPERSONALIZED]
+            rounded = as_labels(row_of_texts) if labels_alone(mine) else tied_alike(row_of_texts, mine)
+            rounded = np.where(np.isnan(mine), np.nan, rounded)
             estimate = scores.bootstrap.difference(WITHIN, scores.gold, mine, rounded)
             if not estimate.above_zero:
                 taste = Difference(judge=judge, row=row, baseline=ROUNDED_MEAN, column=WITHIN, estimate=estimate)
@@ -90,6 +93,22 @@ def as_labels(values: FloatArray) -> FloatArray:
     a judge that gives labels alone has to be ahead of both."""
     rounded: FloatArray = np.floor(values + 0.5)
     return rounded
+
+
+def coarser(mine: FloatArray, theirs: FloatArray) -> bool:
+    """Whether `mine`, (n,), says fewer different things than `theirs` of the items where neither is NaN."""
+    known = ~np.isnan(mine) & ~np.isnan(theirs)
+    ours, others = (len(np.unique(side[known])) for side in (mine, theirs))
+    return labels_alone(mine) or ours < others
+
+
+def tied_alike(theirs: FloatArray, mine: FloatArray) -> FloatArray:
+    """`theirs`, (n,), in the values of `mine`, in their own order: as coarse as `mine`. NaN where either is."""
+    known = ~np.isnan(mine) & ~np.isnan(theirs)
+    place = np.searchsorted(np.sort(theirs[known]), theirs[known])
+    found = np.full(len(theirs), np.nan)
+    found[known] = np.sort(mine[known])[place]
+    return found
 
 
 def choice_differences(

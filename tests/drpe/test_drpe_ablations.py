@@ -14,7 +14,7 @@ from drpe_builders import documents_file, role
 from vote_builders import Poll, document
 
 from perse.drpe.clustering import Clustering, kept_roles
-from perse.drpe.correlation.ablations import CURVES, WHOLE, Ablations, ablations
+from perse.drpe.correlation.ablations import AT_RANDOM, CURVES, WHOLE, Ablations, ablations
 from perse.drpe.correlation.ablations_telling import ablations_result
 from perse.drpe.correlation.correlating import correlate
 from perse.drpe.documents import Documents
@@ -86,6 +86,16 @@ def test_a_variant_has_the_votes_that_asking_these_roles_alone_gives(
     assert len(set(mine.scores.values())) > 2
 
 
+def test_as_many_roles_at_random_stand_beside_those_that_are_left_without_a_part(counted: Ablations, everybody: Run) -> None:
+    for part in ("w/o dynamic roles", "w/o static roles"):
+        variant, control = (counted.variants[name] for name in (part, f"{part}{AT_RANDOM}"))
+        assert control.roles == variant.roles and control.scores.keys() == variant.scores.keys()
+        assert control.scores != variant.scores
+    again = ablations(everybody, FOUR, embed, by="votes", seed=1).variants
+    first, other = (found[f"w/o dynamic roles{AT_RANDOM}"] for found in (counted.variants, again))
+    assert first.scores != other.scores and first == found_in(everybody).variants[first.name]
+
+
 def test_the_curve_has_both_lines_and_its_k_of_0_has_static_roles_alone(counted: Ablations) -> None:
     found = counted
     assert [k for line, k in found.curve if line == CURVES[0]] == [0, 2, 4, 6]
@@ -108,7 +118,7 @@ def test_of_votes_without_sense_no_part_is_shown_to_bring_anything(of_everybody:
     result = of_everybody
     assert result.answer.endswith("they are not shown to agree with people, so nothing is said of what a part brings.")
     [beside] = [table for table in result.tables if table.title == "Minus DRPE"]
-    assert len(beside.rows) == 11 and all(row[0] != WHOLE for row in beside.rows)
+    assert len(beside.rows) == 13 and all(row[0] != WHOLE for row in beside.rows)
     assert {point.x for point in result.points} == {"0", "2", "4", "6"} and {p.metric for p in result.points} == {
         "pearson",
         "within_pearson",

@@ -57,7 +57,8 @@ def test_without_an_article_the_reference_is_read_and_without_either_there_are_n
         (document(1, article=None, references=("The first.", "The second.")), document(2, article=" ", references=()))
     )
     folder = read_folder(run(inventor, tmp_path / "roles", given))
-    assert all("[Article] The first.\n" in message for message in inventor.asked) and len(inventor.asked) == 2
+    assert all("[Text] The first.\n" in message for message in inventor.asked) and len(inventor.asked) == 2
+    assert not any("rticle" in message for message in inventor.asked), "a story is no article"
     assert not folder.invented["d2"].roles
     assert all(why.startswith("no_text: ") for why in folder.invented["d2"].failed.values())
     assert folder.documents == given.digest

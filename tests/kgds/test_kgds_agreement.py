@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput, RunMismatch
 from perse.evaluation.stats.departures import FEW_DEPART
+from perse.evaluation.stats.intervals import bootstrap_interval
 from perse.judgement import Judgement, Status, Tokens
 from perse.judging.judge import Judge
 from perse.kgds.agreement.measures import Answered, SampleResamples, answered, measured, same_answers
@@ -221,6 +222,18 @@ def test_auroc_is_the_rank_statistic(true: list[float], false: list[float]) -> N
     one = given_answers("y" * len(true) + "n" * len(false), true + false)
     value = measured(one, SampleResamples(len(one.ok), resamples=100, seed=0))["AUROC"].value
     assert value == pytest.approx(stats.mannwhitneyu(true, false).statistic / (len(true) * len(false)))
+
+
+def test_one_claim_of_48_the_wrong_way_round_does_not_bound_an_auroc_to_what_resamples_saw() -> None:
+    # 12 samples of two true and two false claims. One false claim is the surest: 24 of 576 pairs are out of order, 0.958.
+    truth, sample = np.tile([True, True, False, False], 12), np.repeat(np.arange(12), 4)
+    score = np.where(truth, 0.9, 0.1) + np.linspace(0, 0.05, 48)
+    score[3] = 1.0
+    found = SampleResamples(12, resamples=400, seed=0).auroc(score, truth, chosen=np.ones(48, dtype=bool), sample=sample)
+    assert found.value == pytest.approx(552 / 576)
+    percentiles, interval = bootstrap_interval(found.resampled, reviewers=12, of="sample"), found.estimate().interval
+    assert percentiles.high == 1 and interval.high is not None and interval.high < 1, "not all are in order"
+    assert percentiles.low is not None and interval.low is not None and interval.low < percentiles.low
 
 
 def test_auroc_of_one_class_is_undefined_with_its_reason() -> None:

@@ -146,6 +146,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "evaluation": ("--json",),
     "hostile_bodies": ("--model", "MODEL"),
     "interval_coverage": (),
+    "kgds_agreement": (),
     "kgds_failures": (),
     "kgds_verify": ("KGDS.json", "--judge", "MODEL"),
     "learning": ("before=runs/first", "after=runs/second,runs/third", "--trained", "runs/trained"),
@@ -161,6 +162,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "chosen_weights": (),
     "shared_pairs": (),
     "shared_texts": (),
+    "taste_worlds": (),
     "verdict_worlds": (),
     "soft_labels": ("examples.jsonl", "soft.jsonl"),
     "train_speed": (

@@ -79,7 +79,7 @@ def ablate(
     methods_of([run], selected)  # refuses votes on other texts
     beside = {name: scores for name, scores in methods_of(others or [], selected).items() if name.endswith(wanted)}
     with err.status("counting votes"):
-        found = ablations(voted, clustering, embedding(clustering.model), by=by)
+        found = ablations(voted, clustering, embedding(clustering.model), by=by, seed=seed)
         scores = {**{name: one.scores for name, one in found.variants.items()}, **beside}
         compared = correlate(selected, scores, resamples=resamples, seed=seed, beside=WHOLE)
         result = ablations_result(found, compared, by=by)

@@ -18,11 +18,14 @@ from perse.drpe.votes.ballots import Ballot
 from perse.drpe.votes.run_folder import Run
 from perse.drpe.votes.scoring import decisions
 from perse.errors import BadInput
+from perse.identity import draw
 
 Keep = Callable[[Sequence[Role]], Sequence[Role]]
 
 WHOLE = "DRPE"
 """Static roles and `k` clustered ones, each in a prompt of its own: the paper's "w/o Batch Inferring"."""
+AT_RANDOM = ": as many at random"
+"""Ends the name of a control: as many roles of the whole as the variant has, drawn at random for each document."""
 CURVES = ("with static roles", "without")
 """The two lines of figure 6."""
 
@@ -55,13 +58,14 @@ class Ablations:
     """Whether the whole is of k-means with the published k."""
 
 
-def ablations(run: Run, clustering: Clustering, embed: Embed, *, by: str) -> Ablations:
+def ablations(run: Run, clustering: Clustering, embed: Embed, *, by: str, seed: int = 0) -> Ablations:
     """All variants that the run's roles allow, the whole first.
 
     Args:
         run: in which static roles and all invented ones vote, a role a prompt; manual roles, if they vote too, are one more variant.
         clustering: of the whole; the curve has its own k.
         by: a field of a decision: "score", "expected" or "votes".
+        seed: of the roles that are drawn at random.
     Raises:
         BadInput: the run has no votes of a role a prompt, or no static or no invented role.
     """
@@ -74,7 +78,7 @@ def ablations(run: Run, clustering: Clustering, embed: Embed, *, by: str) -> Abl
             f"the run has roles of these kinds: {kinds}; ablations need static and invented ones, each in a prompt of its own: "
             "`perse drpe vote DOCS --roles static --roles ROLES --clusterer none`"
         )
-    keeps, curve = _keeps(clustering, embed, manual="manual" in sources)
+    keeps, curve = _keeps(clustering, embed, manual="manual" in sources, seed=seed)
     found = {name: _variant(name, keep, run, alone, there, by=by) for name, keep in keeps.items()}
     uneven = not all(one.even for one in found.values())
     usual = clustering.method == "kmeans" and clustering.k == PUBLISHED_BEST
@@ -95,7 +99,9 @@ def _round(ballot: Ballot) -> tuple[str, str, int, int, str]:
     return ballot.document, ballot.system, ballot.wording, ballot.reference, ballot.candidate
 
 
-def _keeps(clustering: Clustering, embed: Embed, *, manual: bool) -> tuple[dict[str, Keep], dict[tuple[str, int], str]]:
+def _keeps(
+    clustering: Clustering, embed: Embed, *, manual: bool, seed: int
+) -> tuple[dict[str, Keep], dict[tuple[str, int], str]]:
     """Which roles each variant keeps, by its name, and the names on the curve."""
 
     def thinned(how: Clustering, *, static: bool) -> Keep:
@@ -110,12 +116,25 @@ def _keeps(clustering: Clustering, embed: Embed, *, manual: bool) -> tuple[dict[
     def only(*sources: str) -> Keep:
         return lambda roles: [role for role in roles if role.source in sources]
 
+    def as_many(keep: Keep) -> Keep:
+        """As many of the whole's roles as `keep` leaves of a document, drawn at random: what fewer voters come to, whoever they are."""
+        whole = thinned(clustering, static=True)
+
+        def drawn(roles: Sequence[Role]) -> Sequence[Role]:
+            of_whole, number = whole(roles), len(keep(roles))
+            chance = draw(seed, "\n".join(role.text for role in roles), "roles at random")
+            return [of_whole[at] for at in sorted(chance.sample(range(len(of_whole)), min(number, len(of_whole))))]
+
+        return drawn
+
     other: Method = "dbscan" if clustering.method == "kmeans" else "kmeans"
     keeps: dict[str, Keep] = {
         WHOLE: thinned(clustering, static=True),
         "w/o clustering": only("static", "coarse", "fine"),
         "w/o dynamic roles": only("static"),
+        f"w/o dynamic roles{AT_RANDOM}": as_many(only("static")),
         "w/o static roles": thinned(clustering, static=False),
+        f"w/o static roles{AT_RANDOM}": as_many(thinned(clustering, static=False)),
         f"{other} instead": thinned(replace(clustering, method=other), static=True),
         "w/o coarse roles": without("coarse"),
         "w/o fine roles": without("fine"),

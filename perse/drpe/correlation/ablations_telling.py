@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from perse.drpe.correlation import published
-from perse.drpe.correlation.ablations import CURVES, WHOLE, Ablations
+from perse.drpe.correlation.ablations import AT_RANDOM, CURVES, WHOLE, Ablations
 from perse.drpe.correlation.correlating import COMPARED, Correlations, Level
 from perse.drpe.correlation.said import of_least_p, of_selection
 from perse.results.result import Cell, Point, Result, Table
@@ -148,7 +148,8 @@ def _notes(found: Ablations, compared: Correlations, by: str) -> tuple[str, ...]
             else []
         ),
         "each variant counts the votes of some of the run's roles; nothing was asked for it",
-        "fewer voters are noisier and correlate less, whoever they are: a lower value of fewer roles does not show that these roles in particular are missed",
+        f"fewer voters are noisier and correlate less, whoever they are: a part is missed as far as its row is lower than the row '{AT_RANDOM.removeprefix(': ')}' below it, of as "
+        "many of the whole's roles, drawn for each document",
         f"compared on the {compared.compared} candidates that every variant has a score for, of {len(compared.selected.items)}",
     ]
     said += of_least_p(compared)

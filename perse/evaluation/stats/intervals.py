@@ -83,6 +83,24 @@ def bootstrap_interval(resampled: FloatArray, *, reviewers: int, of: str = "revi
     return Interval(low=float(low), high=float(high), resamples=len(resampled), undefined_resamples=undefined)
 
 
+def logit_interval(value: float, resampled: FloatArray, *, reviewers: int, of: str = "reviewer") -> Interval:
+    """The interval of a value between 0 and 1 that may be near an end, such as an AUROC: on the scale of logits, from the resamples' standard error and t.
+
+    Percentiles end too high near 1 (benchmarks/kgds_agreement.py). At 0 or 1 all resamples are the same.
+
+    Args:
+        resampled, reviewers, of: as above.
+    """
+    found = bootstrap_interval(resampled, reviewers=reviewers, of=of)
+    spread = np.sqrt(_variance(resampled) * reviewers / max(1, reviewers - 1))
+    if found.low is None or not 0 < value < 1 or spread == 0:
+        return unless_alike(found, resampled)
+    middle = np.log(value / (1 - value))
+    reach = stats.t.ppf((1 + LEVEL) / 2, reviewers - 1) * spread / (value * (1 - value))
+    low, high = (float(1 / (1 + np.exp(-end))) for end in (middle - reach, middle + reach))
+    return found.model_copy(update={"low": low, "high": high})
+
+
 def too_few(reviewers: int, *, texts: int | None = None, of: str = "reviewer") -> Interval | None:
     """Why there is no interval, where fewer than 10 reviewers, or texts if these are drawn, are behind a value; None if there are enough."""
     if reviewers < FEWEST_REVIEWERS:

@@ -2,7 +2,7 @@
 
 Every value is a function of weights: a claim weighs as often as its sample was drawn, and the first "resample" draws each sample once
 and gives the value itself. So value and interval come from the same few lines, and a difference is paired; shares of claims have the intervals
-that shares have elsewhere (`perse.evaluation.stats.shares`). The calibration error alone
+that shares have elsewhere (`perse.evaluation.stats.shares`), and an AUROC one on the scale of logits. The calibration error alone
 has no interval, for resampled items make it larger than it is (`perse.evaluation.calibration.reliability`).
 
 Notation: n claims, C samples, R resamples.
@@ -17,7 +17,7 @@ import numpy as np
 
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.evaluation.stats.departures import KNOWN, Departures, departing, departures
-from perse.evaluation.stats.intervals import bootstrap_interval, too_few, unless_alike
+from perse.evaluation.stats.intervals import bootstrap_interval, logit_interval, too_few, unless_alike
 from perse.evaluation.stats.pooled import divide
 from perse.evaluation.stats.resamples import Resamples, times_drawn
 from perse.evaluation.stats.shares import apart_interval, share_interval
@@ -74,15 +74,15 @@ class Value:
 
     together: Departures = KNOWN
     """Of a kappa: how often both depart from their usual answers together."""
-    share: Callable[[], Interval] | None = None
-    """The interval of a share of claims, or of a difference of two, which is not resampled."""
+    own: Callable[[], Interval] | None = None
+    """The interval of a share of claims, or of a difference of two, which is not resampled; of an AUROC, which may be near 1."""
 
     def estimate(self, undefined: Interval = ONE_CLASS) -> Estimate:
         """With its interval, or `undefined` where there is no value."""
         if np.isnan(self.value):
             return Estimate(value=None, interval=undefined, items=self.items)
-        if self.share is not None:
-            interval = too_few(self.samples, of="sample") or self.share()
+        if self.own is not None:
+            interval = too_few(self.samples, of="sample") or self.own()
         else:
             interval = unless_alike(bootstrap_interval(self.resampled, reviewers=self.samples, of="sample"), self.resampled)
             interval = self.together.allowed(interval)
@@ -90,7 +90,7 @@ class Value:
 
     def minus(self, other: Value) -> Value:
         """The paired difference of two values on the same resamples."""
-        return replace(self, value=self.value - other.value, resampled=self.resampled - other.resampled, share=None)
+        return replace(self, value=self.value - other.value, resampled=self.resampled - other.resampled, own=None)
 
 
 class SampleResamples:
@@ -109,13 +109,13 @@ class SampleResamples:
         """The same of what is or is not so."""
         kept, who = values[chosen].astype(np.float64), sample[chosen]
         found = self.mean(values, chosen, sample)
-        return replace(found, share=lambda: share_interval(kept, np.ones(len(kept)), clusters=[who]))
+        return replace(found, own=lambda: share_interval(kept, np.ones(len(kept)), clusters=[who]))
 
     def shares_apart(self, one: BoolArray, other: BoolArray, sample: IntArray) -> Value:
         """How much more often `one` is so than `other`, both of the same claims, (n,)."""
         differences, every = one.astype(np.float64) - other, np.ones_like(one)
         found = self.mean(differences, every, sample)
-        return replace(found, share=lambda: apart_interval(differences, np.ones(len(one)), clusters=[sample]))
+        return replace(found, own=lambda: apart_interval(differences, np.ones(len(one)), clusters=[sample]))
 
     def auroc(self, score: FloatArray, truth: BoolArray, *, chosen: BoolArray, sample: IntArray) -> Value:
         """The probability that a true claim has the higher score than a false one, equal scores counting half; of the `chosen`."""
@@ -125,7 +125,8 @@ class SampleResamples:
         false, true = tables[:, 0::2], tables[:, 1::2]
         below = np.cumsum(false, axis=1) - false
         wins = (true * (below + false / 2)).sum(axis=1)
-        return self._value(divide(wins, true.sum(axis=1) * false.sum(axis=1)), sample[chosen])
+        found = self._value(divide(wins, true.sum(axis=1) * false.sum(axis=1)), sample[chosen])
+        return replace(found, own=lambda: logit_interval(found.value, found.resampled, reviewers=found.samples, of="sample"))
 
     def kappa(self, one: BoolArray, other: BoolArray, *, chosen: BoolArray, sample: IntArray) -> Value:
         """Cohen's kappa of two answers to each of the `chosen`; undefined where chance alone would always agree."""

@@ -17,6 +17,11 @@ from perse.results.result import Cell, Table
 FEW_DIFFERENCES = 6
 """More rows than these are shown on a terminal only when asked for: they are of five models and more."""
 _HEAD = ("model", "paradigm")
+_OF_DIFFERENCES = (
+    "Points of percent, paired: on the same samples. Intervals are of other samples, too, at which one alone may fail even if none shows it: how much more often one fails has "
+    "Newcombe's interval, each failure taking what its sample has; what both can be read of is resampled. Where an interval leaves out 0, the samples show a difference. Nothing is "
+    "adjusted for how many are looked at: between models that are the same one interval in 20 at most leaves out 0 by chance."
+)
 
 
 def interval_tables(results: Results) -> list[Table]:
@@ -86,26 +91,10 @@ def difference_tables(results: Results) -> Iterator[Table]:
                 title=f"{PATTERN_NAMES[pattern]}, {paradigm}: one model minus another",
                 header=("model", "minus", *_headings(pattern)),
                 rows=tuple((d.model, d.minus, *map(d.values.get, metrics)) for d in found),
-                notes=(_of_differences(results),),
+                notes=(_OF_DIFFERENCES,),
                 detail=len(found) > FEW_DIFFERENCES,
                 digits=2,
             )
-
-
-def _of_differences(results: Results) -> str:
-    """What an interval says of a difference, and what it cannot know."""
-    samples = max((value.items for one in results.differences for value in one.values.values()), default=0)
-    told = (
-        "Points of percent, paired: on the same resamples of the same samples. Where an interval leaves out 0, the samples show a difference. "
-        "Nothing is adjusted for how many are looked at: between models that are the same about one interval in 20 leaves out 0 by chance, and more where they nearly always score alike. "
-        "A few samples at which one model alone failed show none, unless at least 6 and nearly all are one model's."
-    )
-    if not samples:
-        return told
-    return (
-        f"{told} Between models of which one never failed, a difference is of summaries that can be read: none in {samples} samples may be up to "
-        f"{at_most(samples)} of others, which is as many points of a value of 100."
-    )
 
 
 def own_tables(results: Results) -> Iterator[Table]:

@@ -12,18 +12,14 @@ import numpy as np
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.evaluation.stats.intervals import bootstrap_interval, unless_alike
+from perse.evaluation.stats.paired_shares import reach
 from perse.evaluation.stats.resamples import Resamples
-from perse.evaluation.stats.shares import apart_interval
 from perse.kgds.benchmark import Benchmark
 from perse.kgds.outcomes import ErrorType, Outcome, Outcomes
 from perse.kgds.scoring.formulas import sample_values, strange
 from perse.kgds.scoring.proportions import proportions
 from perse.kgds.scoring.results import ALL_METRICS, Errors, Metric, SampleScores, Scores
-from perse.results.result import Estimate, Interval
-
-ENOUGH = 20
-"""So many samples at which one side alone failed are enough for a bootstrap."""
-FEW_FAILURES = "undefined (rests on few summaries that failed)"
+from perse.results.result import Estimate
 
 
 @dataclass(frozen=True)
@@ -105,33 +101,39 @@ def _uncovered(outcome: Outcome, *, opinions: int) -> int:
 
 
 def difference(more: Side, less: Side, metric: Metric) -> Estimate:
-    """Paired. No interval where fewer than `ENOUGH` samples at which one side alone failed decide it, and who fails more often is not
-    shown: resamples of a few know little of how often a side fails."""
+    """Paired, of whatever samples there may be, those that one of the two fails at among them.
+
+    How far the two are apart where both have a summary, or neither, is resampled. Of the samples at which one alone failed resamples know little,
+    and nothing where there is none: how much more often one fails has Newcombe's interval (`paired_shares`), times what a failure takes. The ends of both
+    are joined as those of independent parts (Zou and Donner, 2008).
+    """
+    samples = len(more.scores.samples)
     value = round(value_of(more, metric) - value_of(less, metric), 2)
-    found = estimate(value, more.resampled[metric] - less.resampled[metric], samples=len(more.scores.samples))
-    if _rests_on_few_failures(found, more, less, metric):
-        interval = Interval(reason=FEW_FAILURES, resamples=found.interval.resamples)
-        found = found.model_copy(update={"interval": interval})
-    return found.model_copy(update={"difference": True})
-
-
-def _rests_on_few_failures(found: Estimate, more: Side, less: Side, metric: Metric) -> bool:
-    """Whether the side of 0 on which the interval lies is another without the samples at which one side alone failed, which are few and may as well
-    have been the other's (by the exact interval of how much more often one fails, which is the sign test)."""
+    found = estimate(value, more.resampled[metric] - less.resampled[metric], samples=samples)
+    found = found.model_copy(update={"difference": True})
+    if found.interval.low is None:
+        return found
     one, other = more.of_samples(metric), less.of_samples(metric)
-    more_often = less.failed().astype(np.float64) - more.failed()
-    failed = more_often != 0
-    if not (found.above_zero or found.below_zero) or not 0 < failed.sum() < ENOUGH:
-        return False
-    rest = more.draws.only(~failed)
-    total = rest.totals()
-    means = np.divide(rest.sums((one - other)[~failed][None])[0], total, out=np.full(len(total), np.nan), where=total > 0)
-    without = estimate(found.value or 0.0, means, samples=int((~failed).sum()))
-    if (without.above_zero, without.below_zero) == (found.above_zero, found.below_zero):
-        return False
-    interval = apart_interval(more_often, np.ones(len(failed)), clusters=[np.arange(len(failed))])
-    shown = Estimate(value=None, interval=interval, items=len(failed))
-    return (shown.above_zero, shown.below_zero) != (found.above_zero, found.below_zero)
+    apart = one - other
+    with_both = np.where(more.failed() == less.failed(), apart, 0.0)
+    rest = bootstrap_interval(more.draws.sums(with_both[None])[0] / samples, reviewers=samples, of="sample")
+    rest_low, rest_high = (float(with_both.mean()) if end is None else end for end in (rest.low, rest.high))
+    lost = _lost_by_failing(more, less, metric)
+    below, above = (lost * part for part in reach(less.failed(), more.failed()))
+    low = apart.mean() - math.hypot(min(0.0, rest_low - with_both.mean()), below)
+    high = apart.mean() + math.hypot(max(0.0, rest_high - with_both.mean()), above)
+    ends = {"low": percent(max(-1.0, float(low))), "high": percent(min(1.0, float(high)))}
+    return found.model_copy(update={"interval": found.interval.model_copy(update=ends)})
+
+
+def _lost_by_failing(more: Side, less: Side, metric: Metric) -> float:
+    """What a failure takes: the root of the mean square, which is what the variance is of, of a side's values where it has a summary, or where the other
+    has none; the larger."""
+    values = [(side.of_samples(metric), ~side.failed()) for side in (more, less)]
+    (one, with_one), (other, with_other) = values
+    alone = with_one != with_other
+    sizes = [one[with_one], other[with_other], (one - other)[alone]]
+    return max((math.sqrt(float((size**2).mean())) for size in sizes if len(size)), default=0.0)
 
 
 def value_of(side: Side, metric: Metric) -> float:

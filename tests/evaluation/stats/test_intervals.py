@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.intervals import FEW_REVIEWERS, ONE_REVIEWER, bootstrap_interval, expanded_levels
+from perse.evaluation.stats.intervals import FEW_REVIEWERS, ONE_REVIEWER, bootstrap_interval, expanded_levels, logit_interval
 
 
 def test_levels_are_those_of_hesterberg() -> None:
@@ -67,3 +67,13 @@ def test_a_normal_mean_has_nearly_the_interval_of_students_t() -> None:
     found = Bootstrap.over(np.arange(10), resamples=20_000, seed=0).mean(values, np.ones(10, dtype=bool)).interval
     reach = stats.t.ppf(0.975, 9) * values.std(ddof=1) / np.sqrt(10)
     assert (found.low, found.high) == (pytest.approx(-reach, rel=0.05), pytest.approx(reach, rel=0.05))
+
+
+def test_an_interval_near_1_is_of_logits_and_reaches_further_down() -> None:
+    # Spread 0.02 sqrt(20 / 19) = 0.02052, times t 2.0930, over 0.95 * 0.05: 0.904 around logit 2.944, so 2.040 and 3.849.
+    resampled = 0.95 + 0.02 * stats.norm.ppf((np.arange(400) + 0.5) / 400)
+    resampled = 0.95 + (resampled - 0.95) * 0.02 / resampled.std()
+    found = logit_interval(0.95, resampled, reviewers=20)
+    assert (found.low, found.high) == (pytest.approx(0.885, abs=5e-4), pytest.approx(0.979, abs=5e-4))
+    assert logit_interval(1.0, np.ones(400), reviewers=20).low is None
+    assert logit_interval(0.95, resampled, reviewers=9).reason == FEW_REVIEWERS
