@@ -42,6 +42,7 @@ from perse.engines.http import (
     tries,
 )
 from perse.engines.labels import Read, reads
+from perse.engines.length import NAMES, refused, too_long
 from perse.errors import BadInput
 from perse.judgement import MOST_TOKENS, Tokens
 from perse.models.incoming import Unfit
@@ -55,10 +56,6 @@ _TOKEN = re.compile("token_id:(?:0|[1-9][0-9]{0,9})")
 Request = dict[str, Any]
 Work = Callable[[AsyncOpenAI, Request], Awaitable[Answer]]
 """Sends a request and reads the answer."""
-
-
-LONGEST_TOKEN = 200
-"""Characters; tokenizers have some of 128 spaces."""
 
 
 class Strange(ValueError):
@@ -192,7 +189,7 @@ class ChatCompletionsEngine:
     def __init__(self, url: str, model: str, *, concurrency: int = CONCURRENCY) -> None:
         self.capabilities = replace(self.capabilities, at_once=concurrency)
         self._server = Server(url, model, concurrency)
-        self._limit = "max_completion_tokens"
+        self._limit = NAMES[0]
         self.settings = {"engine": "openai", "url": url, "model": model, "api": "chat", "server": ""}
 
     def chat(self, messages: Sequence[str | Turns], sampling: Sampling, *, seeds: Sequence[int]) -> list[Reply | Failure]:
@@ -200,7 +197,7 @@ class ChatCompletionsEngine:
             limited = request | {limit: sampling.max_new_tokens}
             try:
                 answer = await client.chat.completions.create(model=self._server.model, **limited)
-                return _reply(answer, LONGEST_TOKEN * sampling.max_new_tokens)
+                return _reply(answer, sampling.max_new_tokens)
             except BadRequestError as error:
                 if error.code != "content_filter":  # Azure's, before the model
                     raise
@@ -211,10 +208,11 @@ class ChatCompletionsEngine:
             try:
                 return await create(client, request, limit)
             except (BadRequestError, UnprocessableEntityError) as error:
-                if limit == "max_tokens" or limit not in str(error):
+                if not refused(limit, str(error)):
                     raise
-            reply = await create(client, request, "max_tokens")  # its older name, the only one that some servers know
-            self._limit = "max_tokens"
+            other = next(name for name in NAMES if name != limit)
+            reply = await create(client, request, other)
+            self._limit = other
             return reply
 
         asked = [_message(message, sampling, seed) for message, seed in zip(messages, seeds, strict=True)]
@@ -307,6 +305,7 @@ def _message(message: str | Turns, sampling: Sampling, seed: int) -> Request:
 
 
 def _reply(answer: Any, most: int) -> Reply:
+    """The answer, which may have so many tokens."""
     choice = _choice(answer)
     message, reason = choice.message, _reason(choice)
     if message is None:
@@ -315,8 +314,8 @@ def _reply(answer: Any, most: int) -> Reply:
     text = message.content or refusal or ""
     if not isinstance(text, str):
         raise Strange(f"the message's content is no text but {type(text).__name__}")
-    if len(text) > most:
-        raise Strange(f"an answer of {len(text):,} characters, far more than the tokens that were asked for can have")
+    if wrong := too_long(text, most, counted=_written(answer, message)):
+        raise Strange(wrong)
     return Reply(
         without_keys(text.encode("utf-8", "replace").decode()),
         reason,
@@ -333,6 +332,15 @@ def _tokens(answer: Any) -> Tokens:
         cached=_count(getattr(details, "cached_tokens", None)),
         generated=_count(getattr(usage, "completion_tokens", None)),
     )
+
+
+def _written(answer: Any, message: Any) -> int:
+    """The tokens of the text alone, as the server counts them; 0 where it does not tell, or counts what it thought, too."""
+    usage = getattr(answer, "usage", None)
+    thought = _count(getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None))
+    if not thought and (getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None)):
+        return 0
+    return max(0, _count(getattr(usage, "completion_tokens", None)) - thought)
 
 
 def _count(told: object) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import signal
 import threading
 import time
@@ -223,7 +224,7 @@ def test_a_refused_key_says_which_variable_holds_it_and_never_shows_it(
     caplog.set_level(logging.DEBUG)
     echoing(server, *[fault(status, f"Incorrect API key provided: {KEY}")] * 9)
     server.routes["GET /v1/models"] = lambda _: fault(status, f"Incorrect API key provided: {KEY}")
-    for call in (lambda: chat(server, *"abcdefghi"), lambda: connect(server.url, "m", tokenizer=None, context=None)):
+    for call in (lambda: chat(server, *"abcdefghi"), lambda: connect(server.url, "", tokenizer=None, context=None)):
         with pytest.raises(BadInput, match="put a valid one into OPENAI_API_KEY") as refused:
             call()
         assert KEY not in str(refused.value) and "***" in str(refused.value)
@@ -302,6 +303,48 @@ def test_a_server_without_a_list_needs_a_model_named(server: Stub) -> None:
     assert Judge.load(f"openai:{server.url}#m").identity.model == "m"
     with pytest.raises(BadInput, match="lists no models; does the address end in /v1"):
         Judge.load(f"openai:{server.url}")
+
+
+@pytest.mark.parametrize(
+    ("list_of_models", "why"),
+    [
+        ({"object": "list", "data": []}, "lists no models, as vLLM does"),
+        ({"models": ["m"]}, "lists no models, as vLLM does"),
+        ({"data": [{"name": "m"}]}, "does not list its models as vLLM does \\(1 of its fields"),
+        (fault(500, "no cache folder", **SOON), "does not list its models, as vLLM does \\(500: no cache folder\\)"),
+        (fault(403, "the key may not list models"), "does not list its models, as vLLM does \\(403: the key may not"),
+    ],
+)
+def test_a_named_model_is_asked_whatever_the_server_lists(server: Stub, list_of_models: Any, why: str) -> None:
+    server.routes["GET /v1/models"] = lambda _: list_of_models
+    judge = Judge.load(f"openai:{server.url}#m")
+    assert isinstance(judge.engine, ChatCompletionsEngine) and judge.identity.model == "m"
+    assert re.search(why, judge.without_distributions)
+
+
+def test_a_server_that_is_starting_is_not_taken_for_one_without_distributions(server: Stub) -> None:
+    server.routes["GET /v1/models"] = lambda _: fault(503, "loading", **SOON)
+    with pytest.raises(BadInput, match="/models answered 503 \\(loading\\); look after the server"):
+        Judge.load(f"openai:{server.url}#m")
+
+
+def test_a_model_that_is_not_listed_is_used_if_it_answers(server: Stub) -> None:
+    """`transformers serve` answers to folders that it does not list, routers to names with endings."""
+    listing(server, {"id": "one"}, {"id": "two"})
+    echoing(server)
+    judge = Judge.load(f"openai:{server.url}#one:free")
+    assert judge.identity.model == "one:free" and "answers to one:free and does not list it" in judge.without_distributions
+    server.routes["POST /v1/chat/completions"] = lambda _: fault(400, "no such model: one:fre")
+    with pytest.raises(BadInput, match="has no model 'one:fre' \\(400: no such model: one:fre\\); it has one, two"):
+        Judge.load(f"openai:{server.url}#one:fre")
+
+
+@pytest.mark.parametrize("owner", ["vllm", "llamacpp"])
+def test_a_server_that_answers_under_any_name_is_not_asked_for_one_that_it_has_not(server: Stub, owner: str) -> None:
+    listing(server, {"id": "one", "owned_by": owner, "max_model_len": 2048})
+    echoing(server)
+    with pytest.raises(BadInput, match="has no model 'gpt'; it has one"):
+        Judge.load(f"openai:{server.url}#gpt")
 
 
 def test_nobody_at_the_address_is_one_clear_sentence(nowhere: str) -> None:
