@@ -31,18 +31,12 @@ from perse.engines.openai import CONCURRENCY, ChatCompletionsEngine, Completions
 from perse.errors import BadInput, ModelNotFound
 from perse.formats.json_text import shortened
 from perse.installing import install
+from perse.judging.trying import FIRST_RETRIES, likeliest_told, why_unknown
 from perse.models.incoming import Unfit
 from perse.rendering.prompt import Renderer, TextRenderer
 
-FIRST_RETRIES = 2
-"""Timeout of the first contact, so that a wrong address is reported soon."""
-
 LONGEST_VERSION = 200
 """Most characters of a server's self-description, which manifests keep."""
-
-LIST_ALL = ("vllm", "perse", "sglang", "llamacpp", "me")
-"""Owners, in a list of models, by which servers are known that list all they have: vLLM, perse, SGLang, and llama.cpp's and llama-cpp-python's, which
-answer under any name."""
 
 AWAY = (408, 429, 502, 503, 504)
 """What a server answers that is starting, full or behind a gateway that does not reach it: later it may say that it is vLLM."""
@@ -86,7 +80,7 @@ def connect(
     base = entries.get(entry.parent or "", entry)  # an adapter has its base model's tokenizer and context
     base_name, adapter = (entry.parent, name) if entry.parent else (name, None)
     if entry.owned_by != "vllm" or base.max_model_len is None:
-        engine = ChatCompletionsEngine(url, name, concurrency=concurrency)
+        engine = ChatCompletionsEngine(url, name, concurrency=concurrency, likeliest=run(likeliest_told(url, name)))
         unlisted = lacking or (f"answers to {safe(name)} and does not list it" if entries else "lists no models, as vLLM does")
         why = _not_vllm(url, name, entries.get(name), unlisted)
         return Loaded(engine, TextRenderer(), Identity(base_name, adapter), why)
@@ -167,7 +161,7 @@ async def _check_address(url: str, model: str) -> None:
 
 def _chosen(entries: Mapping[str, Entry], model: str, url: str) -> str:
     if model:
-        if entries and model not in entries and (reason := run(_unknown(url, model, entries))) is not None:
+        if entries and model not in entries and (reason := run(why_unknown(url, model, entries))) is not None:
             raise BadInput(f"{url} has no model '{model}'{reason}; {listed(entries, model)}")
         return model
     if not entries:
@@ -175,24 +169,6 @@ def _chosen(entries: Mapping[str, Entry], model: str, url: str) -> str:
     if len(entries) > 1:
         raise BadInput(f"{url} has several models, name one: openai:{url}#MODEL; {listed(entries, model)}")
     return next(iter(entries))
-
-
-async def _unknown(url: str, model: str, entries: Mapping[str, Entry]) -> str | None:
-    """Whether a model that the server does not list is unknown there, and what it says of it; None where it answers all the same.
-
-    `transformers serve` has folders that it does not list, and routers take names with endings (`:free`).
-    """
-    if any(entry.owned_by in LIST_ALL for entry in entries.values()):
-        return ""
-    try:
-        async with api_client(url, FIRST_RETRIES) as client:
-            hello: Any = [{"role": "user", "content": "Say yes."}]
-            await client.chat.completions.create(model=model, messages=hello, max_tokens=1)
-    except APIStatusError as error:
-        return "" if error.status_code == 404 else f" ({error.status_code}: {said(error)})"
-    except (APIError, ValueError) as error:
-        return f" ({safe(str(error))})"
-    return None
 
 
 def _tokenizer(name: str, *, given: bool = True, url: str = "", trust: bool = False) -> Any:

@@ -94,7 +94,10 @@ class Judge:
         """That the judge is asked in words and why, in a sentence; empty for one that gives exact distributions."""
         if self.engine.capabilities.exact_distribution:
             return ""
-        return f"asked in words: no distributions, because {self.in_words or 'its engine gives none'}"
+        why = self.in_words or "its engine gives none"
+        if most := self.engine.settings.get("likeliest"):
+            return f"asked in words: distributions from the {most} likeliest tokens alone (exact: false; null where labels are missing), because {why}"
+        return f"asked in words: no distributions, because {why}"
 
     def ask(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings | None = None) -> list[Judgement]:
         """A judgement for every example, in the order given.
