@@ -59,7 +59,7 @@ def connect(
     tokenizer: str | None,
     context: int | None,
     trust_remote_code: bool = False,
-    concurrency: int = CONCURRENCY,
+    concurrency: int | None = None,
 ) -> Loaded:
     """The judge at an address: exact where vLLM serves it, else in words.
 
@@ -68,10 +68,11 @@ def connect(
         tokenizer: a folder or a hub name, where the one that the server names is not on this machine.
         context: tokens to use, at most what the server allows.
         trust_remote_code: run the code that `tokenizer` brings.
-        concurrency: most requests under way at once.
+        concurrency: most requests under way at once; by default `CONCURRENCY`.
     Raises:
         BadInput: nothing answers, key or model are unknown there, or a vLLM server cannot be asked exactly.
     """
+    concurrency = concurrency or CONCURRENCY
     entries, lacking = run(_first_contact(url, named=bool(model)))
     if lacking:
         run(_check_address(url, model))

@@ -72,7 +72,7 @@ class Judge:
             context: tokens to use, at most what the model was made for.
             tokenizer: of a served model, where its folder is not on this machine.
             trust_remote_code: run code that a model in this process, or `tokenizer`, brings; without it none is run, and a model that needs it is refused.
-            hardware: what an engine in this process takes of the machine.
+            hardware: what an engine in this process takes of the machine, or how much is asked of a server at once.
             adapters: folders of LoRA adapters for which vLLM makes room, besides the judge's own.
         Raises:
             ModelNotFound: not available anywhere; the message lists what was tried.

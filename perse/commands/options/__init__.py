@@ -103,6 +103,12 @@ Tokenizer = Annotated[
     str | None,
     typer.Option("--tokenizer", help="Of a served model whose folder is not on this machine.", show_default=False),
 ]
+Concurrency = Annotated[
+    int | None,
+    typer.Option(
+        "--concurrency", min=1, max=1_000, help="Requests that are under way at a judge's server at once.", show_default="32"
+    ),
+]
 TrustRemoteCode = Annotated[
     bool,
     typer.Option(

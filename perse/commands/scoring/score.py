@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -124,7 +125,7 @@ def score(
         workers=workers,
         servers=given,
         shard_rows=shard_rows,
-        hardware=taken.hardware,
+        hardware=replace(taken.hardware, concurrency=asked.loading.concurrency),
         as_json=as_json,
     )
 

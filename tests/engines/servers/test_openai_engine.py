@@ -16,6 +16,7 @@ from typing import Any
 
 import anyio
 import pytest
+from builders import pointwise_examples
 from command_line import perse
 from openai import DefaultAsyncHttpxClient
 from openai_stub import (
@@ -395,3 +396,25 @@ def test_headers_that_cannot_be_sent_are_named_and_not_blamed_on_the_server(
     with pytest.raises(BadInput, match="OPENAI_CUSTOM_HEADERS, line [12], is no header") as refused:
         Judge.load("openai:http://127.0.0.1:1/v1#m")
     assert "ZQsecret" not in str(refused.value)
+
+
+@pytest.mark.slow
+def test_no_more_requests_are_under_way_than_concurrency_allows(server: Stub, tmp_path: Path) -> None:
+    """The server holds each answer until as many wait as may, so that fewer than that are noticed, too."""
+    together = threading.Barrier(3)
+
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
+        if "New plot" in words_of(body):
+            together.wait(timeout=20)
+        return said("[Review] Fine.\n[Score] 10")
+
+    listing(server, {"id": "m", "owned_by": "somebody"})
+    server.routes["POST /v1/chat/completions"] = answer
+    examples = tmp_path / "examples.jsonl"
+    examples.write_text("".join(one.model_dump_json() + "\n" for one in pointwise_examples(2, 6)))
+    asked = ("score", "--examples", examples, "--judge", f"openai:{server.url}", "--concurrency", "3")
+    for name, driver in (("one", ()), ("shards", ("--driver", "local"))):
+        server.most_in_flight = 0
+        done = perse(*asked, "--out", tmp_path / name, *driver)
+        assert done.returncode == 0, done.stderr
+        assert server.most_in_flight == 3
