@@ -7,8 +7,11 @@ ids, or in words, by a chat: all at once (`ask`), or each as it is ready (`strea
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -114,6 +117,22 @@ class Judge:
             some = self._answering.answer(question, ordered[start : start + chunk], settings or JudgeSettings())
             by_id |= {judgement.id: judgement for judgement in some}
         return [by_id[example.id] for example in examples]
+
+    async def aask(
+        self, question: Question, examples: Sequence[Asked], settings: JudgeSettings | None = None
+    ) -> list[Judgement]:
+        """As `ask`, beside other work of an event loop. Several at once wait for each other where the engine computes here, and share the
+        requests that may be under way where it is a server's. One that is cancelled is computed all the same, and its answer forgotten.
+
+        Raises:
+            BadInput, EngineLost: as `ask`.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self.ask, question, examples, settings)
+
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        """For `aask`; they end with the judge."""
+        return ThreadPoolExecutor(self.engine.capabilities.at_once or 1, thread_name_prefix="perse-judge")
 
     def stream(
         self, question: Question, examples: Iterable[Asked], settings: JudgeSettings | None = None
