@@ -151,7 +151,7 @@ def _in_this_process(
     place, judge = given.given()
     if for_shards_alone(place):
         raise BadInput(
-            f"{place}: without --driver the examples are a data set folder, or one file of JSON lines; a glob, a folder of files, CSV, Parquet "
+            f"{place}: without --driver the examples are a data set folder, or one file of JSON lines or Parquet; a glob, a folder of files, CSV "
             "and an object store are read in shards: add --driver local"
         )
     examples, answering = Path(place), given.answering
