@@ -112,7 +112,10 @@ class Judgement(Strict):
     expected: float | None = Field(default=None, ge=-1e6, le=1e6)
     """Sum of label times probability."""
     distribution: dict[str, Probability] | None = None
-    """Exact probability of each label, renormalised over the labels (sums to 1); None where the engine cannot tell."""
+    """Probability of each label, renormalised over the labels (sums to 1); None where the engine cannot tell."""
+    exact: bool | None = None
+    """Whether `distribution` and `mass` are the model's own. False: read from the likeliest tokens that a server tells, which holds to 0.001 of the
+    mass, and `mass` is a lower bound. None: there are none, or nobody said."""
     mass: Probability | None = None
     """Probability that the model gave to any label before renormalising."""
     text: str = ""

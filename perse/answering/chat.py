@@ -1,15 +1,18 @@
-"""Answers in words, from an engine that takes a user's message: the label is what the model wrote, and there is no
-distribution (DESIGN.md, promise 4: not a guess). Pairs are asked in both orders; where the two answers disagree, one of
-them is drawn and the order gap is 1."""
+"""Answers in words, from an engine that takes a user's message: the label is what the model wrote, and there is a distribution
+only where the server tells enough of what it could have written in its place (`likeliest`). Pairs are asked in both orders; where the
+two answers disagree, one of them is drawn, and the order gap is 1 without distributions."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import random
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from perse.answering.base import JudgeSettings, failed, prompts_of, tell_failure, text_seed
+from perse.answering.likeliest import Likeliest, likeliest_labels
 from perse.engines.base import ChatEngine, Failure, Reply, Sampling
 from perse.engines.kind import Identity
 from perse.errors import TooLong
@@ -38,7 +41,7 @@ class ChatAnswering:
         asked, done = prompts_of(self.identity, question, examples, lambda one: self.render(question, one, settings))
         flat = [(message.prompt, text_seed(settings, example)) for example, messages in asked for message in messages]
         limit = label_room(question) + (settings.max_new_tokens if question.layout.text_prefix is not None else 0)
-        sampling = Sampling(settings.temperature, limit)
+        sampling = Sampling(settings.temperature, limit, likeliest=True)
         replies = iter(
             self.engine.chat([prompt for prompt, _ in flat], sampling, seeds=[seed for _, seed in flat]) if flat else []
         )
@@ -77,6 +80,7 @@ class ChatAnswering:
         texts = [self.renderer.neutralise(reply.text) for reply in said]
         labels = [label for label, _ in read if label is not None]
         label, gap, error, status = None, None, None, Status.OK
+        told: list[Likeliest | None] = []
         refusals = [text[:200] or reply.finish_reason for text, reply in zip(texts, said, strict=True) if reply.refused]
         if refusals:
             status, error = Status.REFUSED, f"the model declined to answer: {refusals[0]}"
@@ -87,10 +91,11 @@ class ChatAnswering:
             chosen = _in_given_order(question, labels)
             label = random.Random(f"{settings.seed}:{example.id}:label").choice(chosen)
             gap = float(chosen[0] != chosen[1]) if len(chosen) == 2 else None
+            told = [_told(question, reply) for reply in said]
         free = (
             self.renderer.neutralise(read[0][1]) if status is Status.OK and question.layout.text_prefix else " / ".join(texts)
         )
-        return Judgement(
+        judgement = Judgement(
             id=example.id,
             question=question.name,
             status=status,
@@ -108,6 +113,34 @@ class ChatAnswering:
             adapter=self.identity.adapter,
             error=error,
         )
+        known = [one for one in told if one is not None]
+        return judgement.model_copy(update=_probabilities(question, known)) if known and len(known) == len(said) else judgement
+
+
+def _told(question: Question, reply: Reply) -> Likeliest | None:
+    """What the server tells of the labels that the model could have written; None where it tells nothing."""
+    place = question.layout.label_place(_complete(reply), question.scale)
+    return None if place is None or not reply.told else likeliest_labels(reply.told, reply.text, place, question.scale)
+
+
+def _probabilities(question: Question, told: Sequence[Likeliest]) -> dict[str, Any]:
+    """Fields of a judgement, from what was told of the labels of each answer."""
+    found: dict[str, Any] = {"exact": False, "mass": math.fsum(one.mass for one in told) / len(told)}
+    known = [one.probabilities for one in told if one.probabilities is not None]
+    if len(known) < len(told):
+        return found
+    in_order = question.to_label_order(known)
+    probabilities = tuple(math.fsum(p) / len(known) for p in zip(*in_order, strict=True))
+    found |= {
+        "distribution": dict(zip(question.scale.labels, probabilities, strict=True)),
+        "expected": question.scale.expected(probabilities),
+    }
+    if len(known) == 2:
+        found |= {
+            "order_gap": abs(in_order[0][0] - in_order[1][0]),
+            "order_probabilities": (in_order[0][0], in_order[1][0]),
+        }
+    return found
 
 
 def _complete(reply: Reply) -> str:

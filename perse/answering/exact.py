@@ -140,6 +140,7 @@ class ExactAnswering:
             label=draw(scale.labels, probabilities, settings, one.example) if parsed else None,
             expected=scale.expected(probabilities),
             distribution=dict(zip(scale.labels, probabilities, strict=True)),
+            exact=True,
             mass=mass,
             text=one.text,
             mean_logprob=one.written.mean_logprob if one.written else None,

@@ -194,6 +194,7 @@ def _judgement(
         label=label if parsed else None,
         expected=question.scale.expected(read.probabilities),
         distribution=dict(zip(question.scale.labels, read.probabilities, strict=True)),
+        exact=True,
         mass=read.mass,
         text=one.text,
         mean_logprob=written.mean_logprob if written else None,

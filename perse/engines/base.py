@@ -34,6 +34,8 @@ class Sampling:
     schema: Mapping[str, Any] | None = None
     """JSON Schema that the text must follow; only where `Capabilities.json_schema`, and together with `stop_ids`. Properties come
     in its order, without white space between them. Never read probabilities under one."""
+    likeliest: bool = False
+    """Tell the likeliest tokens in the place of each that is written, where a chat engine can (`Reply.told`)."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,22 @@ class LabelDistribution:
 
 
 @dataclass(frozen=True)
+class Told:
+    """A token that was written, and the likeliest in its place, itself among them: their texts, with natural log-probabilities."""
+
+    token: str
+    likeliest: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
 class Reply:
-    """A chat model's answer. `refused`: it, or a filter before it, declined to answer."""
+    """A chat model's answer. `refused`: it, or a filter before it, declined to answer. `told`: its tokens, where the server tells them."""
 
     text: str
     finish_reason: str
     tokens: Tokens
     refused: bool = False
+    told: tuple[Told, ...] = ()
 
 
 Turns = tuple[str, ...]

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, TypeVar
 
 from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
 from openai import __version__ as openai_version
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from perse.addresses import header_key, plain_address
 from perse.errors import BadInput
@@ -69,12 +69,27 @@ class Entry(Strict):
     max_model_len: int | None = None
 
 
+class OddList(ValueError):
+    """JSON that is not the API's list of models."""
+
+
 async def served_models(client: AsyncOpenAI) -> dict[str, Entry]:
+    """The models by their names.
+
+    Raises:
+        OddList, ValueError: no such list; no JSON at all.
+    """
+
     class Models(BaseModel):
         data: list[Entry] | None = None
 
     said = await client.get("/models", cast_to=object, options={"timeout": FIRST_TIMEOUT})
-    listed = Models.model_validate({"data": said} if isinstance(said, list) else said)
+    if not isinstance(said, list | dict):
+        raise ValueError("no JSON")
+    try:
+        listed = Models.model_validate({"data": said} if isinstance(said, list) else said)
+    except ValidationError as error:
+        raise OddList(f"{error.error_count()} of its fields are not the API's") from None
     return {entry.id: entry for entry in listed.data or ()}
 
 

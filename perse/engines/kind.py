@@ -34,12 +34,14 @@ class JudgeName:
 
 @dataclass(frozen=True)
 class Hardware:
-    """What an engine takes of the machine that it is on. Answers depend on it by rounding alone, so workers of one run may differ in it."""
+    """What an engine takes of the machine that it is on, and of a server. Answers depend on it by rounding alone, so workers of one run may differ in it."""
 
     memory_gb: float | None = None
     """GiB for the keys and values of prompts; by default as the engine chooses."""
     tensor_parallel: int = 1
     """GPUs over which vLLM splits the model."""
+    concurrency: int | None = None
+    """Requests that are under way at a server at once; by default 32."""
 
 
 USUAL = Hardware()

@@ -42,12 +42,13 @@ from perse.engines.http import (
     tries,
 )
 from perse.engines.labels import Read, reads
+from perse.engines.length import NAMES, refused
+from perse.engines.replies import Strange, end_reason, first_choice, number, reply_of, tokens_of
 from perse.errors import BadInput
-from perse.judgement import MOST_TOKENS, Tokens
+from perse.judgement import Tokens
 from perse.models.incoming import Unfit
 from perse.models.silence import TOLD_AFTER, Watch, patience
 from perse.rendering.prompt import Ids, LabelTokens
-from perse.secrets import without_keys
 
 CONCURRENCY = 32
 RETRIES = 6
@@ -55,14 +56,6 @@ _TOKEN = re.compile("token_id:(?:0|[1-9][0-9]{0,9})")
 Request = dict[str, Any]
 Work = Callable[[AsyncOpenAI, Request], Awaitable[Answer]]
 """Sends a request and reads the answer."""
-
-
-LONGEST_TOKEN = 200
-"""Characters; tokenizers have some of 128 spaces."""
-
-
-class Strange(ValueError):
-    """An answer that the OpenAI API does not have; the message says what is wrong with it."""
 
 
 class Server:
@@ -183,24 +176,29 @@ class CompletionsEngine:
 
 
 class ChatCompletionsEngine:
-    """Answers in words from any server that speaks the OpenAI API."""
+    """Answers in words from any server that speaks the OpenAI API; `likeliest`: how many of the likeliest tokens it tells for each."""
 
     capabilities = Capabilities(
         accepts_token_ids=False, exact_distribution=False, json_schema=True, batch=64, at_once=CONCURRENCY
     )
 
-    def __init__(self, url: str, model: str, *, concurrency: int = CONCURRENCY) -> None:
+    def __init__(self, url: str, model: str, *, concurrency: int = CONCURRENCY, likeliest: int = 0) -> None:
         self.capabilities = replace(self.capabilities, at_once=concurrency)
         self._server = Server(url, model, concurrency)
-        self._limit = "max_completion_tokens"
+        self._limit = NAMES[0]
+        self._likeliest = likeliest
         self.settings = {"engine": "openai", "url": url, "model": model, "api": "chat", "server": ""}
+        if likeliest:
+            self.settings["likeliest"] = str(likeliest)
 
     def chat(self, messages: Sequence[str | Turns], sampling: Sampling, *, seeds: Sequence[int]) -> list[Reply | Failure]:
         async def create(client: AsyncOpenAI, request: Request, limit: str) -> Reply:
             limited = request | {limit: sampling.max_new_tokens}
+            if self._likeliest and sampling.likeliest:
+                limited |= {"logprobs": True, "top_logprobs": self._likeliest}
             try:
                 answer = await client.chat.completions.create(model=self._server.model, **limited)
-                return _reply(answer, LONGEST_TOKEN * sampling.max_new_tokens)
+                return reply_of(answer, sampling.max_new_tokens)
             except BadRequestError as error:
                 if error.code != "content_filter":  # Azure's, before the model
                     raise
@@ -211,10 +209,11 @@ class ChatCompletionsEngine:
             try:
                 return await create(client, request, limit)
             except (BadRequestError, UnprocessableEntityError) as error:
-                if limit == "max_tokens" or limit not in str(error):
+                if not refused(limit, str(error)):
                     raise
-            reply = await create(client, request, "max_tokens")  # its older name, the only one that some servers know
-            self._limit = "max_tokens"
+            other = next(name for name in NAMES if name != limit)
+            reply = await create(client, request, other)
+            self._limit = other
             return reply
 
         asked = [_message(message, sampling, seed) for message, seed in zip(messages, seeds, strict=True)]
@@ -251,24 +250,14 @@ def _vllm(ids: Ids, ours: Request) -> Request:
     return {"prompt": [list(ids)], **plain, "extra_body": body}
 
 
-def _choice(answer: Any) -> Any:
-    """The first of an answer, and the only one that was asked for."""
-    if isinstance(answer, list | str):
-        raise Strange(f"a JSON {'list' if isinstance(answer, list) else 'string'}, expected an object with 'choices'")
-    choices = getattr(answer, "choices", None)
-    if not isinstance(choices, list) or not choices:
-        raise Strange("an answer without choices")
-    return choices[0]
-
-
 def _completion(answer: Any) -> Completion:
-    choice = _choice(answer)
+    choice = first_choice(answer)
     ids, told = tuple(map(_id, choice.token_ids)), choice.logprobs
-    steps = tuple({_named(name): _number(p) for name, p in step.items()} for step in told.top_logprobs)
-    own = tuple(map(_number, told.token_logprobs))
+    steps = tuple({_named(name): number(p) for name, p in step.items()} for step in told.top_logprobs)
+    own = tuple(map(number, told.token_logprobs))
     if not len(ids) == len(steps) == len(own):
         raise Strange(f"{len(ids)} tokens, log-probabilities of {len(steps)}")
-    return Completion(ids, own, steps, _reason(choice), _tokens(answer).cached)
+    return Completion(ids, own, steps, end_reason(choice), tokens_of(answer).cached)
 
 
 def _id(told: Any) -> int:
@@ -284,17 +273,6 @@ def _named(name: str) -> int:
     return int(name.removeprefix("token_id:"))
 
 
-def _number(told: Any) -> float:
-    if isinstance(told, bool) or not isinstance(told, int | float):
-        raise Strange(f"a log-probability is no number but {type(told).__name__}")
-    return float(told)
-
-
-def _reason(choice: Any) -> str:
-    """Why the answer ended: a word, which judgements keep."""
-    return safe(str(choice.finish_reason))[:40]
-
-
 def _message(message: str | Turns, sampling: Sampling, seed: int) -> Request:
     turns = (message,) if isinstance(message, str) else message
     said = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(turns)]
@@ -304,37 +282,3 @@ def _message(message: str | Turns, sampling: Sampling, seed: int) -> Request:
         schema = {"name": "answer", "schema": dict(sampling.schema), "strict": True}
         asked["response_format"] = {"type": "json_schema", "json_schema": schema}
     return asked
-
-
-def _reply(answer: Any, most: int) -> Reply:
-    choice = _choice(answer)
-    message, reason = choice.message, _reason(choice)
-    if message is None:
-        raise Strange("a choice without a message")
-    refusal = getattr(message, "refusal", None)
-    text = message.content or refusal or ""
-    if not isinstance(text, str):
-        raise Strange(f"the message's content is no text but {type(text).__name__}")
-    if len(text) > most:
-        raise Strange(f"an answer of {len(text):,} characters, far more than the tokens that were asked for can have")
-    return Reply(
-        without_keys(text.encode("utf-8", "replace").decode()),
-        reason,
-        _tokens(answer),
-        refused=bool(refusal) or reason == "content_filter",
-    )
-
-
-def _tokens(answer: Any) -> Tokens:
-    usage = getattr(answer, "usage", None)
-    details = getattr(usage, "prompt_tokens_details", None)
-    return Tokens(
-        prompt=_count(getattr(usage, "prompt_tokens", None)),
-        cached=_count(getattr(details, "cached_tokens", None)),
-        generated=_count(getattr(usage, "completion_tokens", None)),
-    )
-
-
-def _count(told: object) -> int:
-    """A server's token count; 0 if missing or impossible."""
-    return told if type(told) is int and 0 <= told <= MOST_TOKENS else 0

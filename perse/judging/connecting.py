@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from perse.engines.http import (
     FIRST_TIMEOUT,
     Entry,
+    OddList,
     api_client,
     cause,
     key_refused,
@@ -26,18 +27,19 @@ from perse.engines.http import (
     tries,
 )
 from perse.engines.kind import Identity, Loaded
-from perse.engines.openai import ChatCompletionsEngine, CompletionsEngine
+from perse.engines.openai import CONCURRENCY, ChatCompletionsEngine, CompletionsEngine
 from perse.errors import BadInput, ModelNotFound
 from perse.formats.json_text import shortened
 from perse.installing import install
+from perse.judging.trying import FIRST_RETRIES, likeliest_told, why_unknown
 from perse.models.incoming import Unfit
 from perse.rendering.prompt import Renderer, TextRenderer
 
-FIRST_RETRIES = 2
-"""Timeout of the first contact, so that a wrong address is reported soon."""
-
 LONGEST_VERSION = 200
 """Most characters of a server's self-description, which manifests keep."""
+
+AWAY = (408, 429, 502, 503, 504)
+"""What a server answers that is starting, full or behind a gateway that does not reach it: later it may say that it is vLLM."""
 
 DIGEST = re.compile("[0-9a-f]{1,128}")
 
@@ -50,28 +52,39 @@ class Version(BaseModel):
     models: dict[str, dict[str, Any]] = {}
 
 
-def connect(url: str, model: str, *, tokenizer: str | None, context: int | None, trust_remote_code: bool = False) -> Loaded:
+def connect(
+    url: str,
+    model: str,
+    *,
+    tokenizer: str | None,
+    context: int | None,
+    trust_remote_code: bool = False,
+    concurrency: int | None = None,
+) -> Loaded:
     """The judge at an address: exact where vLLM serves it, else in words.
 
     Args:
-        model: its name there; empty for the only one.
+        model: its name there, also one that the server does not list; empty for the only one.
         tokenizer: a folder or a hub name, where the one that the server names is not on this machine.
         context: tokens to use, at most what the server allows.
         trust_remote_code: run the code that `tokenizer` brings.
+        concurrency: most requests under way at once; by default `CONCURRENCY`.
     Raises:
         BadInput: nothing answers, key or model are unknown there, or a vLLM server cannot be asked exactly.
     """
-    entries = run(_first_contact(url))
-    if entries is None:
+    concurrency = concurrency or CONCURRENCY
+    entries, lacking = run(_first_contact(url, named=bool(model)))
+    if lacking:
         run(_check_address(url, model))
-        entries = {}
     name = _chosen(entries, model, url)
     entry = entries.get(name, Entry(id=name))
     base = entries.get(entry.parent or "", entry)  # an adapter has its base model's tokenizer and context
     base_name, adapter = (entry.parent, name) if entry.parent else (name, None)
     if entry.owned_by != "vllm" or base.max_model_len is None:
-        engine = ChatCompletionsEngine(url, name)
-        return Loaded(engine, TextRenderer(), Identity(base_name, adapter), _not_vllm(url, name, entry, known=bool(entries)))
+        engine = ChatCompletionsEngine(url, name, concurrency=concurrency, likeliest=run(likeliest_told(url, name)))
+        unlisted = lacking or (f"answers to {safe(name)} and does not list it" if entries else "lists no models, as vLLM does")
+        why = _not_vllm(url, name, entries.get(name), unlisted)
+        return Loaded(engine, TextRenderer(), Identity(base_name, adapter), why)
     if base.max_model_len < 1:
         raise BadInput(f"{url} says that {name} takes {base.max_model_len} tokens (max_model_len); look after the server")
     longest = min(context or base.max_model_len, base.max_model_len)
@@ -87,19 +100,21 @@ def connect(url: str, model: str, *, tokenizer: str | None, context: int | None,
             "with --tokenizer FOLDER"
         )
     version = _version(url)
-    exact = CompletionsEngine(url, name, server=f"vllm {safe(version.version)[:LONGEST_VERSION]}".strip())
+    exact = CompletionsEngine(
+        url, name, server=f"vllm {safe(version.version)[:LONGEST_VERSION]}".strip(), concurrency=concurrency
+    )
     exact.check_raw(ids)
     told = version.models.get(name, {}).get("sha256") if version.perse else None
     digest = told if isinstance(told, str) and DIGEST.fullmatch(told) else ""
     return Loaded(exact, renderer, Identity(base_name, adapter, digest))
 
 
-def _not_vllm(url: str, name: str, entry: Entry, *, known: bool) -> str:
+def _not_vllm(url: str, name: str, entry: Entry | None, lacking: str) -> str:
     """Why a server is not asked as vLLM is. A proxy before vLLM lists models as its own, so its judge would lose its distributions."""
-    if entry.owned_by == "perse":
+    if entry is None:
+        reason = f"{url} {lacking}"
+    elif entry.owned_by == "perse":
         return f"{url} is perse's server on the embedded engine; perse.serving.client asks it for distributions, by routes of its own"
-    if not known:
-        reason = f"{url} lists no models, as vLLM does"
     elif entry.owned_by == "vllm":
         reason = f"{url} does not say how many tokens {safe(name)} takes (max_model_len), as vLLM does"
     else:
@@ -108,19 +123,25 @@ def _not_vllm(url: str, name: str, entry: Entry, *, known: bool) -> str:
     return f"{reason}; if vLLM runs behind it, give the address of vLLM itself"
 
 
-async def _first_contact(url: str) -> dict[str, Entry] | None:
-    """The server's models by name; None where it does not list them."""
+async def _first_contact(url: str, *, named: bool) -> tuple[dict[str, Entry], str]:
+    """The server's models by name, and why there are none where it lists none; `named`: it can be asked without a list."""
     try:
         async with api_client(url, FIRST_RETRIES) as client:
-            return await served_models(client)
+            return await served_models(client), ""
     except APIConnectionError as error:
         raise BadInput(f"nothing answers at {url} ({cause(error)}); start the server, or correct the address") from None
     except APIStatusError as error:
-        if error.status_code in (401, 403):
+        if error.status_code == 401 or (error.status_code == 403 and not named):
             raise key_refused(url, error) from None
         if error.status_code in (404, 405):
-            return None
-        raise BadInput(f"{url}/models answered {error.status_code} ({said(error)}); look after the server") from None
+            return {}, "lists no models, as vLLM does"
+        if error.status_code in AWAY or not named:
+            raise BadInput(f"{url}/models answered {error.status_code} ({said(error)}); look after the server") from None
+        return {}, f"does not list its models, as vLLM does ({error.status_code}: {said(error)})"
+    except OddList as error:
+        if named:
+            return {}, f"does not list its models as vLLM does ({error})"
+        raise BadInput(f"what answers at {url} is no OpenAI API; such an address usually ends in /v1") from None
     except Unfit as error:
         raise BadInput(f"{url}/models cannot be read: {error}; look after the server") from None
     except (APIError, ValueError):
@@ -140,10 +161,10 @@ async def _check_address(url: str, model: str) -> None:
 
 
 def _chosen(entries: Mapping[str, Entry], model: str, url: str) -> str:
-    if model and (model in entries or not entries):
-        return model
     if model:
-        raise BadInput(f"{url} has no model '{model}'; {listed(entries, model)}")
+        if entries and model not in entries and (reason := run(why_unknown(url, model, entries))) is not None:
+            raise BadInput(f"{url} has no model '{model}'{reason}; {listed(entries, model)}")
+        return model
     if not entries:
         raise BadInput(f"{url} lists no models; does the address end in /v1? If it is right, name one: openai:{url}#MODEL")
     if len(entries) > 1:

@@ -7,8 +7,11 @@ ids, or in words, by a chat: all at once (`ask`), or each as it is ready (`strea
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -72,7 +75,7 @@ class Judge:
             context: tokens to use, at most what the model was made for.
             tokenizer: of a served model, where its folder is not on this machine.
             trust_remote_code: run code that a model in this process, or `tokenizer`, brings; without it none is run, and a model that needs it is refused.
-            hardware: what an engine in this process takes of the machine.
+            hardware: what an engine in this process takes of the machine, or how much is asked of a server at once.
             adapters: folders of LoRA adapters for which vLLM makes room, besides the judge's own.
         Raises:
             ModelNotFound: not available anywhere; the message lists what was tried.
@@ -94,7 +97,10 @@ class Judge:
         """That the judge is asked in words and why, in a sentence; empty for one that gives exact distributions."""
         if self.engine.capabilities.exact_distribution:
             return ""
-        return f"asked in words: no distributions, because {self.in_words or 'its engine gives none'}"
+        why = self.in_words or "its engine gives none"
+        if most := self.engine.settings.get("likeliest"):
+            return f"asked in words: distributions from the {most} likeliest tokens alone (exact: false; null where labels are missing), because {why}"
+        return f"asked in words: no distributions, because {why}"
 
     def ask(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings | None = None) -> list[Judgement]:
         """A judgement for every example, in the order given.
@@ -111,6 +117,22 @@ class Judge:
             some = self._answering.answer(question, ordered[start : start + chunk], settings or JudgeSettings())
             by_id |= {judgement.id: judgement for judgement in some}
         return [by_id[example.id] for example in examples]
+
+    async def aask(
+        self, question: Question, examples: Sequence[Asked], settings: JudgeSettings | None = None
+    ) -> list[Judgement]:
+        """As `ask`, beside other work of an event loop. Several at once wait for each other where the engine computes here, and share the
+        requests that may be under way where it is a server's. One that is cancelled is computed all the same, and its answer forgotten.
+
+        Raises:
+            BadInput, EngineLost: as `ask`.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self.ask, question, examples, settings)
+
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        """For `aask`; they end with the judge."""
+        return ThreadPoolExecutor(self.engine.capabilities.at_once or 1, thread_name_prefix="perse-judge")
 
     def stream(
         self, question: Question, examples: Iterable[Asked], settings: JudgeSettings | None = None

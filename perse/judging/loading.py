@@ -124,6 +124,7 @@ def _load_server(parts: JudgeName, options: LoadOptions) -> Loaded:
         tokenizer=options.tokenizer,
         context=options.context,
         trust_remote_code=options.trust_remote_code,
+        concurrency=options.hardware.concurrency,
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from perse.questions.written import json_fields, read_json, read_written
+from perse.questions.written import json_fields, label_place, read_json, read_written
 from perse.records import Asked
 from perse.scale import Scale
 
@@ -76,6 +76,10 @@ class AnswerLayout:
         if self.keys:
             return read_json(answer, scale, label_prefix=self.label_prefix, keys=self.keys)
         return read_written(answer, scale, label_prefix=self.label_prefix, text_prefix=self.text_prefix)
+
+    def label_place(self, answer: str, scale: Scale) -> int | None:
+        """Where the label that `read` finds begins in the answer; None where none is found, or the answer is JSON."""
+        return None if self.keys else label_place(answer, scale, label_prefix=self.label_prefix)
 
 
 class Question(Protocol):

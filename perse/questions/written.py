@@ -26,6 +26,23 @@ def read_written(answer: str, scale: Scale, *, label_prefix: str, text_prefix: s
         label_prefix: what the line of the label begins with, such as "[Score] ".
         text_prefix: what the free line begins with, such as "[Review]"; None: without one.
     """
+    match = _label(answer, scale, label_prefix)
+    free = answer[: match.start()] if match else answer
+    if text_prefix is not None:
+        word = re.escape(text_prefix.strip("[]"))
+        free = re.sub(rf"(?im)\A.*?(?:^\W*{word}\b[\]*:\s]*|\[{word}\]\s*)", "", free, count=1, flags=re.DOTALL)
+    canonical = {known.casefold(): known for known in scale.labels}
+    return canonical[match[1].casefold()] if match else None, " ".join(free.split())
+
+
+def label_place(answer: str, scale: Scale, *, label_prefix: str) -> int | None:
+    """Where the label that `read_written` reads begins in the answer."""
+    match = _label(answer, scale, label_prefix)
+    return match.start(1) if match else None
+
+
+def _label(answer: str, scale: Scale, label_prefix: str) -> re.Match[str] | None:
+    """The line of the label, up to the label, which is the first group."""
     stem = r"[^\w\n]+".join(re.findall(r"\w+", label_prefix))
     labels = "|".join(sorted(scale.labels, key=len, reverse=True))
     top = scale.labels[-1] if scale.values else "(?!)"  # "7/10" is 7, "A/B" is neither
@@ -39,13 +56,7 @@ def read_written(answer: str, scale: Scale, *, label_prefix: str, text_prefix: s
     if not scale.values and len({match[1].casefold() for match in found}) > 1:
         found = []  # headings, or a change of mind
     alone = re.fullmatch(rf"(?im)\W*?{label}{of_top}\W*", answer)
-    match = found[-1] if found else alone
-    free = answer[: match.start()] if match else answer
-    if text_prefix is not None:
-        word = re.escape(text_prefix.strip("[]"))
-        free = re.sub(rf"(?im)\A.*?(?:^\W*{word}\b[\]*:\s]*|\[{word}\]\s*)", "", free, count=1, flags=re.DOTALL)
-    canonical = {known.casefold(): known for known in scale.labels}
-    return canonical[match[1].casefold()] if match else None, " ".join(free.split())
+    return found[-1] if found else alone
 
 
 def read_json(answer: str, scale: Scale, *, label_prefix: str, keys: Sequence[str]) -> tuple[str | None, str]:

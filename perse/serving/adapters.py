@@ -19,7 +19,8 @@ from pydantic import AfterValidator, ConfigDict, Field
 from perse.errors import BadInput
 from perse.models.finding import find_adapter
 from perse.models.opening import check_adapter
-from perse.serving.problems import NotThere, ProblemRoute, brief
+from perse.serving.described import OF_BODIES, keyed_router
+from perse.serving.problems import NotThere, brief
 from perse.serving.schemas import ErrorBody, ServedModel
 from perse.serving.service import Model
 from perse.strict import Name, Strict
@@ -87,9 +88,9 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 
 def adapter_router() -> APIRouter:
     """The route that loads one more; what to load with is at `app.state.more_adapters`."""
-    router = APIRouter(route_class=ProblemRoute, tags=["administration"], responses=_ERRORS)
+    router = keyed_router("administration", _ERRORS)
 
-    @router.post("/v1/adapters")
+    @router.post("/v1/adapters", responses=OF_BODIES)
     async def load_adapter(
         request: Request, wanted: Annotated[Wanted, Body(examples=[{"name": "second", "folder": "second-run"}])]
     ) -> ServedModel:

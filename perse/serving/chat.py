@@ -20,7 +20,8 @@ from perse.engines.base import Engine, Failure, Generation, Sampling
 from perse.errors import BadInput
 from perse.identity import draw
 from perse.rendering.prompt import Ids, Renderer
-from perse.serving.problems import EngineFailed, ProblemRoute
+from perse.serving.described import OF_BODIES, errors, keyed_router
+from perse.serving.problems import EngineFailed
 from perse.serving.service import JudgeService
 from perse.strict import Strict
 
@@ -181,9 +182,20 @@ class ModelList(BaseModel):
     data: list[ModelEntry]
 
 
+OF_CHATS = errors(
+    {
+        400: "A body that is not JSON, a field that does not fit or is not supported, or a conversation that does not fit.",
+        404: "A model that is not served here.",
+        500: "The engine failed at this request.",
+        503: "No room now, with Retry-After; or the engine is gone.",
+        504: "Not answered within the server's time limit, and given up.",
+    }
+)
+
+
 def chat_router() -> APIRouter:
     """/v1/models and /v1/chat/completions."""
-    router = APIRouter(route_class=ProblemRoute, tags=["OpenAI"])
+    router = keyed_router("OpenAI")
 
     @router.get("/v1/models")
     async def models(request: Request) -> ModelList:
@@ -194,7 +206,7 @@ def chat_router() -> APIRouter:
         ]
         return ModelList(data=entries)
 
-    @router.post("/v1/chat/completions", response_model=None)
+    @router.post("/v1/chat/completions", response_model=None, responses=OF_BODIES | OF_CHATS)
     async def chat(request: Request, asked: ChatRequest) -> Response:
         """Text after a conversation, as OpenAI's API has it."""
         service: JudgeService = request.app.state.judge

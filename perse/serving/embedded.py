@@ -26,6 +26,7 @@ from perse.serving.batches.judging import Judging
 from perse.serving.batches.kept import Batches
 from perse.serving.batches.routes import batch_router
 from perse.serving.chat import chat_router
+from perse.serving.described import KEYED, OF_KEYS, operation_id
 from perse.serving.front.front import Front
 from perse.serving.front.guard import Guard
 from perse.serving.front.stopping import UVICORN
@@ -117,7 +118,13 @@ def embedded_app(
             readers.close()
 
     app = FastAPI(
-        title="perse judge", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False
+        title="perse judge",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=operation_id,
     )
     app.state.front = front
     app.state.judge = service
@@ -136,7 +143,7 @@ def embedded_app(
         """Whether the server lives."""
         return Response()
 
-    @app.get("/metrics", response_class=Response)
+    @app.get("/metrics", response_class=Response, dependencies=[KEYED], responses=OF_KEYS)
     async def counted() -> Response:
         """What the server counts, for Prometheus."""
         return Response(metrics.text(), media_type=CONTENT_TYPE_LATEST)

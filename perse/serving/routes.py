@@ -11,6 +11,7 @@ from fastapi import APIRouter, Body, Request
 from perse.judgement import Judgement
 from perse.questions import Question
 from perse.records import ClaimsExample
+from perse.serving.described import OF_BODIES, keyed_router, operation_id
 from perse.serving.front.keys import Scope
 from perse.serving.problems import Busy, NotAllowed, NotThere, ProblemRoute
 from perse.serving.readers.store import Reader, Readers
@@ -28,14 +29,12 @@ from perse.serving.service import JudgeService
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorBody, "description": "A body that is not JSON, or a field that does not fit."},
-    403: {"model": ErrorBody, "description": "A key without a scope that the request needs."},
     404: {"model": ErrorBody, "description": "A model that is not served here."},
     422: {
         "model": ErrorBody,
         "description": "One item that is too long even with an empty profile; the numbers are in `details`.",
     },
     500: {"model": ErrorBody, "description": "The engine failed at this request."},
-    429: {"model": ErrorBody, "description": "This key asks too often, or too much at once; come again after Retry-After."},
     503: {"model": ErrorBody, "description": "No room now, with Retry-After; or the engine is gone."},
     504: {"model": ErrorBody, "description": "Not answered within the server's time limit, and given up."},
 }
@@ -66,22 +65,32 @@ _SHOWN = MappingProxyType({"pointwise": POINTWISE, "pairwise": _PAIRWISE})
 
 def judge_router() -> APIRouter:
     """All routes; they find the `JudgeService` at `app.state.judge`."""
-    router = APIRouter(route_class=ProblemRoute, tags=["judge"])
+    router = APIRouter(generate_unique_id_function=operation_id)
+    keyed, free = (
+        keyed_router("judge"),
+        APIRouter(route_class=ProblemRoute, tags=["judge"], generate_unique_id_function=operation_id),
+    )
 
     for route in judge_routes().values():
-        router.add_api_route(
-            route.path, _asked_at(route), methods=["POST"], name=route.kind.kind, description=_says(route), responses=_ERRORS
+        keyed.add_api_route(
+            route.path,
+            _asked_at(route),
+            methods=["POST"],
+            name=f"judge_{route.kind.kind}",
+            summary=route.kind.kind.capitalize(),
+            description=_says(route),
+            responses=OF_BODIES | _ERRORS,
         )
 
-    @router.get("/v1/judge/questions")
+    @keyed.get("/v1/judge/questions")
     async def questions() -> Questions:
         """The questions, with JSON Schemas."""
         return Questions(
             questions=[_card(route, question) for route in judge_routes().values() for question in route.questions]
         )
 
-    @router.head("/ready", include_in_schema=False)
-    @router.get("/ready", responses={503: _ERRORS[503]})
+    @free.head("/ready", include_in_schema=False)
+    @free.get("/ready", responses={503: _ERRORS[503]})
     async def ready(request: Request) -> Ready:
         """Whether the judge is ready; not once the server is stopping."""
         if request.app.state.front.gate.draining:
@@ -89,11 +98,13 @@ def judge_router() -> APIRouter:
         await request.app.state.judge_alive()
         return Ready()
 
-    @router.get("/version")
+    @keyed.get("/version")
     async def version(request: Request) -> Version:
         """The served programs and models, with digests of the weights."""
         return _service(request).version()
 
+    router.include_router(keyed)
+    router.include_router(free)
     return router
 
 

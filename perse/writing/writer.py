@@ -15,6 +15,7 @@ from typing import cast
 
 from perse.engines.base import ChatEngine, Engine, Failure, Generation, Reply, Sampling, Turns
 from perse.engines.calls import as_they_come
+from perse.engines.kind import Hardware
 from perse.errors import BadInput
 from perse.judgement import Tokens
 from perse.judging.judge import Judge
@@ -77,10 +78,18 @@ class Writer:
 
     @classmethod
     def load(
-        cls, name: str | Path, *, dtype: str = "bfloat16", context: int | None = None, tokenizer: str | None = None
+        cls,
+        name: str | Path,
+        *,
+        dtype: str = "bfloat16",
+        context: int | None = None,
+        tokenizer: str | None = None,
+        concurrency: int | None = None,
     ) -> Writer:
         """The writer named as a judge is: `PATH`, `vllm:PATH` or `openai:URL#MODEL` (see `Judge.load`, and what it raises)."""
-        return cls(Judge.load(name, dtype=dtype, context=context, tokenizer=tokenizer))
+        return cls(
+            Judge.load(name, dtype=dtype, context=context, tokenizer=tokenizer, hardware=Hardware(concurrency=concurrency))
+        )
 
     @property
     def identity(self) -> dict[str, str | None]:

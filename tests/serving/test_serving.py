@@ -259,6 +259,24 @@ def test_health_ready_version_and_the_openapi_page(http: TestClient, models: dic
     assert {"/v1/judge/pointwise", "/v1/judge/pairwise", "/v1/judge/questions", "/health", "/ready", "/version"} <= set(paths)
 
 
+def test_the_openapi_page_names_every_operation_its_key_and_the_answers_of_the_front(http: TestClient) -> None:
+    page = http.get("/openapi.json").json()
+    assert page["components"]["securitySchemes"]["key"] == page["components"]["securitySchemes"]["key"] | {
+        "type": "http",
+        "scheme": "bearer",
+    }
+    operations = {(method, path): said for path, found in page["paths"].items() for method, said in found.items()}
+    ids = [said["operationId"] for said in operations.values()]
+    assert len(set(ids)) == len(ids) and all(name.isidentifier() for name in ids)
+    assert {"judge_pointwise", "put_reader", "submit", "chat", "models", "health"} <= set(ids)
+    for (method, path), said in operations.items():
+        free = path in ("/health", "/ready", "/", "/docs") or path.startswith("/page")
+        assert ("security" in said) != free, path
+        if not free:
+            assert {"401", "403", "429"} <= set(said["responses"]), path
+        assert ("415" in said["responses"]) == (method in ("post", "put")), path
+
+
 def test_without_the_key_only_health_readiness_and_pages_that_hold_nothing_are_told(models: dict[str, Model], key: str) -> None:
     with client_of(models, "http://judge.example") as http:
         assert http.get("/health").status_code == http.get("/ready").status_code == 200

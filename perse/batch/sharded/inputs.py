@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from perse.data.examples_file import shown_query
 from perse.data.sources.lines import holds_records, is_csv, read_records, suffix
+from perse.data.sources.whole import without_nulls
 from perse.errors import BadInput
 from perse.files.runlog import MANIFEST, file_digest
 from perse.formats.plain_files import refuse_endless
@@ -119,15 +120,8 @@ def nested(fields: dict[str, Any]) -> dict[str, Any]:
                     told[name] = value
                     continue
                 raise BadInput(f"column '{name}' holds no JSON ({error.msg} at character {error.pos + 1})") from None
-        told[name] = _without_nulls(value)
+        told[name] = without_nulls(value)
     return told
-
-
-def _without_nulls(value: Any) -> Any:
-    """Nested values of Parquet have every field of their type, null where there is none."""
-    if isinstance(value, dict):
-        return {name: _without_nulls(one) for name, one in value.items() if one is not None}
-    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
 
 
 def files_at(place: str) -> Iterator[tuple[Path, str]]:
@@ -154,12 +148,12 @@ def files_at(place: str) -> Iterator[tuple[Path, str]]:
 
 
 def for_shards_alone(place: str) -> bool:
-    """Whether only runs in shards read what is at `place`: several files, tables, or an object store."""
+    """Whether only runs in shards read what is at `place`: several files, CSV, or an object store."""
     path = Path(place)
     if path.is_dir():
         return not (path / MANIFEST).exists() and any(one.is_file() and holds_records(one) for one in path.iterdir())
     if path.exists():
-        return is_csv(path) or suffix(path) == ".parquet"
+        return is_csv(path)
     return "://" in place or glob.has_magic(place) or is_csv(path) or suffix(path) == ".parquet"
 
 

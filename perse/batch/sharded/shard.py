@@ -26,6 +26,7 @@ ANSWERS = pa.schema(
         pa.field("label", pa.string()),
         pa.field("expected", pa.float64()),
         pa.field("distribution", pa.map_(pa.string(), pa.float64())),
+        pa.field("exact", pa.bool_()),
         pa.field("mass", pa.float64()),
         pa.field("text", pa.string(), nullable=False),
         pa.field("mean_logprob", pa.float64()),
@@ -79,6 +80,9 @@ def read_table(path: Path) -> pa.Table:
         table = parquet.read_table(path, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
         raise BadInput(f"{path} is damaged ({str(error).splitlines()[0]}); {again}") from None
+    if "exact" not in table.schema.names and "mass" in table.schema.names:  # written before there was this column
+        nothing = pa.nulls(table.num_rows, pa.bool_())
+        table = table.add_column(table.schema.get_field_index("mass"), ANSWERS.field("exact"), nothing)
     if table.schema.names != ANSWERS.names or table.schema.types != ANSWERS.types:
         raise BadInput(
             f"{path} has columns {', '.join(map(str, table.schema))[:200]}, expected those of a shard of answers; {again}"

@@ -63,7 +63,9 @@ NAMED = "NAME=PATH"
 
 # Examples and what is asked of them.
 
-Examples = Annotated[Path, typer.Option(help="A data set folder, or a file of exported JSON lines.", show_default=False)]
+Examples = Annotated[
+    Path, typer.Option(help="A data set folder, or a file of exported JSON lines or of Parquet.", show_default=False)
+]
 SplitOption = Annotated[Split, typer.Option("--split", help="Which side of a data set folder.")]
 Fold = Annotated[
     int | None, typer.Option(min=0, help="Of a cross-fitted data set: the fold that validates.", show_default=False)
@@ -102,6 +104,12 @@ Context = Annotated[
 Tokenizer = Annotated[
     str | None,
     typer.Option("--tokenizer", help="Of a served model whose folder is not on this machine.", show_default=False),
+]
+Concurrency = Annotated[
+    int | None,
+    typer.Option(
+        "--concurrency", min=1, max=1_000, help="Requests that are under way at a judge's server at once.", show_default="32"
+    ),
 ]
 TrustRemoteCode = Annotated[
     bool,

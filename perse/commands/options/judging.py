@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from perse.commands.options import Context, Dtype, MaxNewTokens, Seed, Temperature, Tokenizer
+from perse.commands.options import Concurrency, Context, Dtype, MaxNewTokens, Seed, Temperature, Tokenizer
 from perse.commands.terminal import err, say
 from perse.data.profiles.views import ProfileAspects, View
 from perse.engines.kind import USUAL, Hardware
@@ -25,6 +25,12 @@ class Loading:
     dtype: Dtype = "bfloat16"
     context: Context = None
     tokenizer: Tokenizer = None
+    concurrency: Concurrency = None
+
+    @property
+    def of_model(self) -> dict[str, Any]:
+        """What answers depend on: all but how many are asked for at once."""
+        return {name: value for name, value in vars(self).items() if name != "concurrency"}
 
     def load(self, judge: str, *, trust_remote_code: bool = False, writes: bool = False, hardware: Hardware = USUAL) -> Judge:
         """The judge of this name; a person sees that it is being loaded, and is told of one that gives no distributions.
@@ -39,7 +45,12 @@ class Loading:
         from perse.judging.judge import Judge
 
         with err.status(f"loading {escape(redact(judge))}"):
-            loaded = Judge.load(judge, **vars(self), trust_remote_code=trust_remote_code, hardware=hardware)
+            loaded = Judge.load(
+                judge,
+                **self.of_model,
+                trust_remote_code=trust_remote_code,
+                hardware=replace(hardware, concurrency=self.concurrency),
+            )
         if loaded.without_distributions and not writes:
             say(f"note: {loaded.without_distributions}")
         return loaded

@@ -54,7 +54,7 @@ class Question:
     examples: Annotated[
         str | None,
         typer.Option(
-            help="Needed. A data set folder, or a file of exported JSON lines; in shards also CSV, Parquet, a folder, a glob or a URL of "
+            help="Needed. A data set folder, or a file of exported JSON lines or of Parquet; in shards also CSV, a folder, a glob or a URL of "
             "an object store.",
             show_default=False,
         ),

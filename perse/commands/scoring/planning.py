@@ -167,7 +167,7 @@ def begin(asked: Question, out: Path, shard_rows: int, *, served: bool = False) 
         rows, inputs = read_inputs(place), {"sha256": known(place)}
     request = Request(
         judge=f"{SERVED}{judge}" if served else judge,
-        loading=LoadOptions(**vars(asked.loading), trust_remote_code=asked.trust_remote_code),
+        loading=LoadOptions(**asked.loading.of_model, trust_remote_code=asked.trust_remote_code),
         settings=asked.answering.settings(),
         inputs=inputs,
         question=asked.question,

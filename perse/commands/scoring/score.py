@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -124,7 +125,7 @@ def score(
         workers=workers,
         servers=given,
         shard_rows=shard_rows,
-        hardware=taken.hardware,
+        hardware=replace(taken.hardware, concurrency=asked.loading.concurrency),
         as_json=as_json,
     )
 
@@ -150,7 +151,7 @@ def _in_this_process(
     place, judge = given.given()
     if for_shards_alone(place):
         raise BadInput(
-            f"{place}: without --driver the examples are a data set folder, or one file of JSON lines; a glob, a folder of files, CSV, Parquet "
+            f"{place}: without --driver the examples are a data set folder, or one file of JSON lines or Parquet; a glob, a folder of files, CSV "
             "and an object store are read in shards: add --driver local"
         )
     examples, answering = Path(place), given.answering

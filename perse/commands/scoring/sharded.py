@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -80,6 +81,7 @@ def work(
     run: RunFolder,
     workers: Workers = None,
     taken: Taken,
+    concurrency: options.Concurrency = None,
     trust_remote_code: options.TrustRemoteCode = False,
     config: BatchConfig = None,
 ) -> None:
@@ -94,8 +96,9 @@ def work(
     from perse.batch.sharded.starting import read
 
     begun = read(run)
+    hardware = replace(taken.hardware, concurrency=concurrency)
     with shown_on(err) as on_part:
-        _work_here(begun, workers, _session(), taken.hardware, partial(on_part, "judging"), trust=trust_remote_code)
+        _work_here(begun, workers, _session(), hardware, partial(on_part, "judging"), trust=trust_remote_code)
     err.print(f"nothing is left to judge in [bold]{escape(str(run))}[/bold]  next: perse score audit {escape(str(run))}")
 
 
@@ -109,6 +112,7 @@ def worker(
     of: Annotated[int, typer.Option()] = 1,
     parent: Annotated[int, typer.Option()] = 0,
     taken: Taken,
+    concurrency: options.Concurrency = None,
     trust_remote_code: options.TrustRemoteCode = False,
 ) -> None:
     """One worker of a run in shards; `perse score work` starts it."""
@@ -121,7 +125,9 @@ def worker(
 
     _end_with(parent)
     begun = read(run)
-    asker, at_once = judge_of(begun, hardware=taken.hardware, trust_remote_code=trust_remote_code)
+    asker, at_once = judge_of(
+        begun, hardware=replace(taken.hardware, concurrency=concurrency), trust_remote_code=trust_remote_code
+    )
     claims = Claims(run / "claims", Holder.me(name))
     try:
         worked(

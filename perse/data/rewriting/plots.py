@@ -53,6 +53,7 @@ class RewriteOptions:
     dtype: str = "bfloat16"
     context: int | None = None
     tokenizer: str | None = None
+    concurrency: int | None = None
 
     def __post_init__(self) -> None:
         wrong = {
@@ -118,7 +119,13 @@ def rewrite(
             left = _left(texts, named)
             short = summarize_by_rules(left, words=options.words, on_progress=summarizing)
         return _account(texts, named, short, options, titles=titles, names=names, writer=identity, recognizer=recognizer)
-    writer = Writer.load(options.writer, dtype=options.dtype, context=options.context, tokenizer=options.tokenizer)
+    writer = Writer.load(
+        options.writer,
+        dtype=options.dtype,
+        context=options.context,
+        tokenizer=options.tokenizer,
+        concurrency=options.concurrency,
+    )
     with AnswerCache(options.cache) as cache:
         if "anonymize" in options.steps:
             named = anonymize(

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from perse.data.sources.faults import BadRow, Faults
-from perse.data.sources.whole import array_records, parquet_records
+from perse.data.sources.whole import array_records, parquet_records, without_nulls
 from perse.errors import BadInput
 from perse.formats.json_text import DEEPEST, distinct_names, in_our_words, parsed, too_deep
 from perse.formats.plain_files import refuse_endless
@@ -39,7 +39,8 @@ MAX_LITERAL = 200_000
 
 
 def read_json_lines(path: Path, faults: Faults | None = None, *, literals: bool = False) -> Iterator[tuple[int, object]]:
-    """(line number from 1, value) of each line of JSON; blank lines are skipped, `.gz` is unpacked on the way.
+    """(line number from 1, value) of each line of JSON; blank lines are skipped, `.gz` is unpacked on the way. Of a Parquet file
+    each row is one, without its nulls.
 
     Infinity and halves of surrogate pairs are not JSON here: they could not be written again. NaN is no JSON either, but
     pandas writes it for a missing value, so it is read as null.
@@ -50,6 +51,9 @@ def read_json_lines(path: Path, faults: Faults | None = None, *, literals: bool 
     Raises:
         BadInput: the file is absent, empty or cannot be unpacked; a bad line, if those are to stop the reading.
     """
+    if suffix(path) == PARQUET:
+        yield from ((number, without_nulls(row)) for number, row in parquet_records(path))
+        return
     faults = faults or Faults()
     before = faults.met.total()
     decoder = json.JSONDecoder(

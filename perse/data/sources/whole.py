@@ -83,6 +83,13 @@ def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
         raise BadInput(f"{path}: the file is empty; expected at least one row")
 
 
+def without_nulls(value: object) -> object:
+    """A value of Parquet as JSON has it: nested ones have every field of their type, null where there is none."""
+    if isinstance(value, dict):
+        return {name: without_nulls(one) for name, one in value.items() if _plain(one) is not None}
+    return [without_nulls(one) for one in value] if isinstance(value, list) else _plain(value)
+
+
 def _plain(value: object) -> object:
     if isinstance(value, datetime | date):
         return value.isoformat()

@@ -111,7 +111,7 @@ def _values(path: Path) -> Iterable[object]:
     """The values of a JSON list, or of JSON lines, told apart by the first character."""
     refuse_endless(path)
     try:
-        text = "" if path.suffix == ".gz" else path.read_text(encoding="utf-8-sig")
+        text = "" if path.suffix in (".gz", ".parquet") else path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}; give a file of drafts") from None
     except UnicodeDecodeError:

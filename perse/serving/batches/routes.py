@@ -18,7 +18,8 @@ from perse.formats.json_text import shortened
 from perse.records import explain
 from perse.serving.batches.judging import Judging
 from perse.serving.batches.kept import Batch, Once
-from perse.serving.problems import NotThere, ProblemRoute
+from perse.serving.described import OF_BODIES, keyed_router
+from perse.serving.problems import NotThere
 from perse.serving.requests import IDEMPOTENCY_KEY, judge_routes
 from perse.serving.routes import POINTWISE, kept_readers
 from perse.serving.schemas import Asking, ErrorBody, Results
@@ -78,9 +79,9 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 
 def batch_router() -> APIRouter:
     """The routes under /v1/judge/batches."""
-    router = APIRouter(route_class=ProblemRoute, tags=["batches"], responses=_ERRORS)
+    router = keyed_router("batches", _ERRORS)
 
-    @router.post(PATH)
+    @router.post(PATH, responses=OF_BODIES)
     async def submit(
         request: Request, asked: Annotated[BatchRequest, Body(examples=[_EXAMPLE])], idempotency_key: _Key = None
     ) -> BatchStatus:

@@ -13,7 +13,8 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel
 
 from perse.errors import BadInput
-from perse.serving.problems import NotThere, ProblemRoute
+from perse.serving.described import OF_BODIES, keyed_router
+from perse.serving.problems import NotThere
 from perse.serving.readers.store import Kept, Reader, Readers
 from perse.serving.schemas import ErrorBody
 from perse.strict import name_problem
@@ -58,10 +59,10 @@ class ReaderNames(BaseModel):
 
 def reader_router() -> APIRouter:
     """The routes under /v1/readers."""
-    router = APIRouter(route_class=ProblemRoute, tags=["readers"], responses=_ERRORS)
+    router = keyed_router("readers", _ERRORS)
     path = "/v1/readers/{reader:path}"  # a name may hold a slash
 
-    @router.put(path, status_code=200)
+    @router.put(path, status_code=200, responses=OF_BODIES)
     async def put_reader(request: Request, record: Reader, reader: Id) -> KeptReader:
         """Keep a reader's past reviews and comparisons, oldest first, in the place of what was kept before."""
         store, owner = _own(request, reader)

@@ -51,6 +51,7 @@ class Judging:
     dtype: str = "bfloat16"
     context: int | None = None
     tokenizer: str | None = None
+    concurrency: int | None = None
 
 
 def calibration(
@@ -91,7 +92,8 @@ def calibration(
         resamples=resamples,
     )
     if judging:
-        asking = replace(asking, dtype=judging.dtype, context=judging.context, tokenizer=judging.tokenizer)
+        loading = {name: value for name, value in vars(judging).items() if name != "name"}
+        asking = replace(asking, **loading)
     digest = file_digest(run / JUDGEMENTS)
     source = Source(run, "valid", scored.fold, None, seed, None, digest)
     examples = _correctable(scored, run) if judging else []

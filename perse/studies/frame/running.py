@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from perse.batch.local import trained_aspects
-from perse.engines.kind import portable
+from perse.engines.kind import Hardware, portable
 from perse.errors import BadInput
 from perse.files.own_files import write_own
 from perse.files.runlog import RunLog, file_digest
@@ -59,6 +59,7 @@ class Asking:
     dtype: str = "bfloat16"
     context: int | None = None
     tokenizer: str | None = None
+    concurrency: int | None = None
     resamples: int = 1000
     """Bootstrap resamples of the reviewers."""
 
@@ -81,7 +82,13 @@ class Asking:
 
     def load(self, judge: str) -> Judge:
         """The judge of this name."""
-        loaded = Judge.load(judge, dtype=self.dtype, context=self.context, tokenizer=self.tokenizer)
+        loaded = Judge.load(
+            judge,
+            dtype=self.dtype,
+            context=self.context,
+            tokenizer=self.tokenizer,
+            hardware=Hardware(concurrency=self.concurrency),
+        )
         if loaded.without_distributions:
             log.warning("%s", loaded.without_distributions)
         return loaded
@@ -143,7 +150,7 @@ def opened(
         BadInput: the folder cannot be made.
         RunMismatch: it holds another study, or this one of other data or with other settings.
     """
-    asked = {key: value for key, value in asdict(asking).items() if key != "examples"}
+    asked = {key: value for key, value in asdict(asking).items() if key not in ("examples", "concurrency")}
     asked |= {
         "judge": asking.judge and portable_name(asking.judge),
         "tokenizer": asking.tokenizer and portable(asking.tokenizer),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import signal
 import threading
 import time
@@ -15,6 +16,7 @@ from typing import Any
 
 import anyio
 import pytest
+from builders import pointwise_examples
 from command_line import perse
 from openai import DefaultAsyncHttpxClient
 from openai_stub import (
@@ -223,7 +225,7 @@ def test_a_refused_key_says_which_variable_holds_it_and_never_shows_it(
     caplog.set_level(logging.DEBUG)
     echoing(server, *[fault(status, f"Incorrect API key provided: {KEY}")] * 9)
     server.routes["GET /v1/models"] = lambda _: fault(status, f"Incorrect API key provided: {KEY}")
-    for call in (lambda: chat(server, *"abcdefghi"), lambda: connect(server.url, "m", tokenizer=None, context=None)):
+    for call in (lambda: chat(server, *"abcdefghi"), lambda: connect(server.url, "", tokenizer=None, context=None)):
         with pytest.raises(BadInput, match="put a valid one into OPENAI_API_KEY") as refused:
             call()
         assert KEY not in str(refused.value) and "***" in str(refused.value)
@@ -304,6 +306,48 @@ def test_a_server_without_a_list_needs_a_model_named(server: Stub) -> None:
         Judge.load(f"openai:{server.url}")
 
 
+@pytest.mark.parametrize(
+    ("list_of_models", "why"),
+    [
+        ({"object": "list", "data": []}, "lists no models, as vLLM does"),
+        ({"models": ["m"]}, "lists no models, as vLLM does"),
+        ({"data": [{"name": "m"}]}, "does not list its models as vLLM does \\(1 of its fields"),
+        (fault(500, "no cache folder", **SOON), "does not list its models, as vLLM does \\(500: no cache folder\\)"),
+        (fault(403, "the key may not list models"), "does not list its models, as vLLM does \\(403: the key may not"),
+    ],
+)
+def test_a_named_model_is_asked_whatever_the_server_lists(server: Stub, list_of_models: Any, why: str) -> None:
+    server.routes["GET /v1/models"] = lambda _: list_of_models
+    judge = Judge.load(f"openai:{server.url}#m")
+    assert isinstance(judge.engine, ChatCompletionsEngine) and judge.identity.model == "m"
+    assert re.search(why, judge.without_distributions)
+
+
+def test_a_server_that_is_starting_is_not_taken_for_one_without_distributions(server: Stub) -> None:
+    server.routes["GET /v1/models"] = lambda _: fault(503, "loading", **SOON)
+    with pytest.raises(BadInput, match="/models answered 503 \\(loading\\); look after the server"):
+        Judge.load(f"openai:{server.url}#m")
+
+
+def test_a_model_that_is_not_listed_is_used_if_it_answers(server: Stub) -> None:
+    """`transformers serve` answers to folders that it does not list, routers to names with endings."""
+    listing(server, {"id": "one"}, {"id": "two"})
+    echoing(server)
+    judge = Judge.load(f"openai:{server.url}#one:free")
+    assert judge.identity.model == "one:free" and "answers to one:free and does not list it" in judge.without_distributions
+    server.routes["POST /v1/chat/completions"] = lambda _: fault(400, "no such model: one:fre")
+    with pytest.raises(BadInput, match="has no model 'one:fre' \\(400: no such model: one:fre\\); it has one, two"):
+        Judge.load(f"openai:{server.url}#one:fre")
+
+
+@pytest.mark.parametrize("owner", ["vllm", "llamacpp"])
+def test_a_server_that_answers_under_any_name_is_not_asked_for_one_that_it_has_not(server: Stub, owner: str) -> None:
+    listing(server, {"id": "one", "owned_by": owner, "max_model_len": 2048})
+    echoing(server)
+    with pytest.raises(BadInput, match="has no model 'gpt'; it has one"):
+        Judge.load(f"openai:{server.url}#gpt")
+
+
 def test_nobody_at_the_address_is_one_clear_sentence(nowhere: str) -> None:
     with pytest.raises(
         BadInput, match=f"nothing answers at {nowhere} \\(ConnectError: .*\\); start the server, or correct the addr"
@@ -352,3 +396,25 @@ def test_headers_that_cannot_be_sent_are_named_and_not_blamed_on_the_server(
     with pytest.raises(BadInput, match="OPENAI_CUSTOM_HEADERS, line [12], is no header") as refused:
         Judge.load("openai:http://127.0.0.1:1/v1#m")
     assert "ZQsecret" not in str(refused.value)
+
+
+@pytest.mark.slow
+def test_no_more_requests_are_under_way_than_concurrency_allows(server: Stub, tmp_path: Path) -> None:
+    """The server holds each answer until as many wait as may, so that fewer than that are noticed, too."""
+    together = threading.Barrier(3)
+
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
+        if "New plot" in words_of(body):
+            together.wait(timeout=20)
+        return said("[Review] Fine.\n[Score] 10")
+
+    listing(server, {"id": "m", "owned_by": "somebody"})
+    server.routes["POST /v1/chat/completions"] = answer
+    examples = tmp_path / "examples.jsonl"
+    examples.write_text("".join(one.model_dump_json() + "\n" for one in pointwise_examples(2, 6)))
+    asked = ("score", "--examples", examples, "--judge", f"openai:{server.url}", "--concurrency", "3")
+    for name, driver in (("one", ()), ("shards", ("--driver", "local"))):
+        server.most_in_flight = 0
+        done = perse(*asked, "--out", tmp_path / name, *driver)
+        assert done.returncode == 0, done.stderr
+        assert server.most_in_flight == 3

@@ -37,14 +37,14 @@ def test_a_chat_judgement_has_a_label_and_no_distribution(server: Stub, chatting
     assert judgement.distribution is None and judgement.expected is None and judgement.mass is None
     assert (judgement.tokens.prompt, judgement.tokens.cached, judgement.tokens.generated) == (40, 32, 5)
     [body] = server.bodies("completions")
-    assert (body["model"], body["temperature"], body["max_completion_tokens"]) == ("m", 0.3, 9 + LABEL_TOKENS)
-    assert 0 <= body["seed"] < 2**31 and "max_tokens" not in body
+    assert (body["model"], body["temperature"], body["max_tokens"]) == ("m", 0.3, 9 + LABEL_TOKENS)
+    assert 0 <= body["seed"] < 2**31 and "max_completion_tokens" not in body
 
 
 def test_where_no_review_is_asked_for_the_limit_is_the_labels(server: Stub, chatting: Judge) -> None:
     server.routes["POST /v1/chat/completions"] = lambda _: said("[Score] 10")
     chatting.ask(QUESTIONS["pointwise_score"], pointwise_examples(1, 1), JudgeSettings(max_new_tokens=9))
-    assert server.bodies("completions")[0]["max_completion_tokens"] == LABEL_TOKENS
+    assert server.bodies("completions")[0]["max_tokens"] == LABEL_TOKENS
 
 
 class Saying:
@@ -160,16 +160,50 @@ def test_temperature_zero_and_seed_zero_are_told_to_the_server(server: Stub, com
         assert (body["temperature"], body["seed"]) == (0, 0)
 
 
-def test_an_older_server_is_told_the_limit_by_its_older_name_from_then_on(server: Stub) -> None:
-    def older(body: Json) -> Answer | Json:
-        new = "max_completion_tokens"
-        return fault(400, f"Unrecognized request argument supplied: {new}") if new in body else said(words_of(body))
+NEWER = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
 
-    server.routes["POST /v1/chat/completions"] = older
+
+def test_a_reasoning_model_is_told_the_limit_by_its_newer_name_from_then_on(server: Stub) -> None:
+    def newer(body: Json) -> Answer | Json:
+        return fault(400, NEWER) if "max_tokens" in body else said(words_of(body))
+
+    server.routes["POST /v1/chat/completions"] = newer
     engine = ChatCompletionsEngine(server.url, "m")
     assert texts(engine.chat(["one"], Sampling(max_new_tokens=9), seeds=[1])) == ["one"]
     assert texts(engine.chat(["two"], Sampling(max_new_tokens=9), seeds=[1])) == ["two"]
-    assert [body.get("max_tokens") for body in server.bodies("completions")] == [None, 9, 9]
+    assert [body.get("max_completion_tokens") for body in server.bodies("completions")] == [None, 9, 9]
+
+
+def test_a_server_that_knows_the_older_name_alone_writes_no_more_than_was_asked(server: Stub) -> None:
+    """As llama-cpp-python's does, it passes over `max_completion_tokens` and writes on."""
+
+    def writing(body: Json) -> Json:
+        wrote = min(body.get("max_tokens") or 548, 548)
+        return said("word " * wrote, finish_reason="length") | {"usage": {"completion_tokens": wrote}}
+
+    server.routes["POST /v1/chat/completions"] = writing
+    [reply] = chat(server, "x", max_new_tokens=8)
+    assert isinstance(reply, Reply) and reply.tokens.generated == 8
+
+
+@pytest.mark.parametrize("usage", [{"completion_tokens": 548}, None])
+def test_an_answer_longer_than_allowed_is_a_failure_that_says_so(server: Stub, usage: Json | None) -> None:
+    server.routes["POST /v1/chat/completions"] = lambda _: said("word " * 548) | {"usage": usage}
+    [failure] = chat(server, "x", max_new_tokens=8)
+    assert isinstance(failure, Failure) and "it wrote 548 tokens where 8 were allowed" in failure.reason
+
+
+@pytest.mark.parametrize(
+    ("usage", "message"),
+    [
+        ({"completion_tokens": 900, "completion_tokens_details": {"reasoning_tokens": 895}}, {}),
+        ({"completion_tokens": 900}, {"reasoning_content": "Let me think."}),
+        ({"completion_tokens": 900}, {}),
+    ],
+)
+def test_thoughts_that_are_not_shown_are_not_an_answer_that_is_too_long(server: Stub, usage: Json, message: Json) -> None:
+    server.routes["POST /v1/chat/completions"] = lambda _: said("[Score] 10", **message) | {"usage": usage}
+    assert texts(chat(server, "x", max_new_tokens=16)) == ["[Score] 10"]
 
 
 def test_a_limit_that_is_wrong_by_either_name_is_a_failure(server: Stub) -> None:
