@@ -20,7 +20,7 @@ def check_disk(config: TrainConfig, sharding: Sharding) -> int:
     model = meta_model(
         config, architecture(config.model.path, trust_remote_code=config.model.trust_remote_code), checkpointing=False
     )
-    held = static_memory(model)
+    held = static_memory(model, optimizer=config.train.optimizer)
     # The trained weights, and what AdamW keeps of them; FSDP2, ZeRO-1 and -2 write their pieces of the weights once more.
     twice = sharding in ("fsdp2", "zero1", "zero2")
     parts = held.gradients * (2 if twice else 1) + held.optimizer
