@@ -17,6 +17,11 @@ from perse.settings.watching import Watch
 Attention = Literal["tree", "mask"]
 """How a row's tokens are kept to their own paths: `tree` computes nothing else; `mask` works for any attention."""
 
+MIN_LR_RATE, POWER, WSD_DECAY = 0.1, 2.0, 0.1
+"""What the schedulers with a value of their own take where none is given."""
+Optimizer = Literal["adamw", "adamw_8bit", "paged_adamw_8bit", "adafactor"]
+"""What makes a step of a gradient; `perse.training.optimizers` says what each keeps."""
+
 
 class Model(Section):
     path: str
@@ -96,12 +101,23 @@ class Train(Section):
     """Processes that must train together; another number, which launchers fall back to in silence, is refused. Null: any."""
     learning_rate: float = Field(gt=0)
     """The highest that the schedule reaches. LoRA wants ten times and more what full fine-tuning does."""
-    scheduler: Literal["constant", "constant_with_warmup", "linear", "cosine"] = "cosine"
-    """How the learning rate goes on after the warm-up; linear and cosine end at 0."""
+    optimizer: Optimizer = "adamw"
+    """What makes a step of a gradient. In 8 bits (bitsandbytes) AdamW's state takes a quarter, `paged_` moves it to the machine's
+    memory while a GPU needs the room, and `adafactor` keeps next to nothing; all but `adamw` want every device to hold the whole."""
+    scheduler: Literal[
+        "constant", "constant_with_warmup", "linear", "cosine", "cosine_with_min_lr", "polynomial", "inverse_sqrt", "wsd"
+    ] = "cosine"
+    """How the learning rate goes on after the warm-up; linear, cosine, polynomial and wsd (which falls at the end alone) end at 0."""
+    min_lr_rate: float | None = Field(default=None, gt=0, lt=1)
+    """Of `cosine_with_min_lr`: the share of the learning rate at which it ends; by default 0.1."""
+    power: float | None = Field(default=None, gt=0)
+    """Of `polynomial`: it falls as what is left of the steps to this power; by default 2."""
+    decay: float | None = Field(default=None, gt=0, lt=1)
+    """Of `wsd`: the share of the steps, the last ones, in which it falls as half a cosine; by default 0.1."""
     warmup: float = Field(default=0.03, ge=0, lt=1)
     """Share of the steps in which the learning rate rises."""
     weight_decay: float = Field(default=0.0, ge=0)
-    """Share of a trained weight, times the learning rate, that AdamW takes off in a step."""
+    """Share of a trained weight, times the learning rate, that the optimizer takes off in a step."""
     max_grad_norm: float = Field(default=1.0, gt=0)
     """A step whose gradient is longer than this is shortened to it."""
     precision: Literal["as_loaded", "bf16"] = "as_loaded"
@@ -120,6 +136,22 @@ class Train(Section):
     """Steps between lines of log.jsonl."""
     report_to: tuple[Literal["tensorboard", "wandb", "trackio", "mlflow"], ...] | None = None
     """Where the log's numbers go besides log.jsonl; by default to TensorBoard, if it is installed."""
+
+    @model_validator(mode="after")
+    def _schedule_is_one(self) -> Self:
+        for name, scheduler in (("min_lr_rate", "cosine_with_min_lr"), ("power", "polynomial"), ("decay", "wsd")):
+            given = getattr(self, name)
+            if given is not None and self.scheduler != scheduler:
+                raise ValueError(
+                    f"{name} is {given:g}, which only scheduler={scheduler} reads, and it is {self.scheduler}; leave one out"
+                )
+        if self.scheduler == "inverse_sqrt" and not self.warmup:
+            raise ValueError("scheduler is inverse_sqrt, which falls from the warm-up on, and warmup is 0; set it above")
+        if self.scheduler == "wsd" and self.warmup + (self.decay or WSD_DECAY) > 1:
+            raise ValueError(
+                f"warmup and decay of scheduler=wsd are more than all steps ({self.warmup:g} + {self.decay or WSD_DECAY:g}); lower one"
+            )
+        return self
 
     def accumulation(self, world_size: int) -> int:
         """Rows of a step that each of `world_size` devices computes, one after the other.

@@ -25,6 +25,7 @@ from perse.secrets import printable, redact
 from perse.settings.training import TrainConfig
 from perse.training.launched import ALONE, Sharding
 from perse.training.model.quantized import check_undivided
+from perse.training.optimizers import check_whole, in_8_bits
 from perse.training.planning.disk import check_disk
 from perse.training.planning.hardware import Device
 from perse.training.planning.placement import optimizer_divided
@@ -102,7 +103,7 @@ def _world(config: TrainConfig, devices: int) -> str:
 def _libraries(config: TrainConfig, sharding: Sharding) -> str:
     wanted = {
         "deepspeed": sharding.startswith("zero"),
-        "bitsandbytes": config.model.quantize is not None,
+        "bitsandbytes": config.model.quantize is not None or in_8_bits(config.train.optimizer),
         "peft": config.lora is not None,
     }
     missing = [name for name, needed in wanted.items() if needed and importlib.util.find_spec(name) is None]
@@ -121,6 +122,7 @@ def _model(config: TrainConfig) -> str:
 
 def _memory(config: TrainConfig, prepared: Prepared, *, device: Device, devices: int, sharding: Sharding) -> str:
     check_undivided(config.model, sharding=sharding)
+    check_whole(config.train.optimizer, sharding=sharding)
     found = plan(config, device=device, devices=devices, prepared=prepared)
     sharded, checkpointing = sharding in ("fsdp2", "zero3"), config.train.gradient_checkpointing
     if sharding in ("zero1", "zero2"):

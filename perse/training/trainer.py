@@ -65,11 +65,13 @@ from perse.training.launched import (
     wait_for_all,
     wait_less,
 )
+from perse.training.learning_rates import learning_rate_arguments
 from perse.training.model.adapting import adapted, without_adapter
 from perse.training.model.dropout import switch_off_dropout
 from perse.training.model.fused import fuse
 from perse.training.model.quantized import check_undivided, load_base
 from perse.training.model.routers import leave_out_router_logits
+from perse.training.optimizers import check_optimizer, device_kind, optimizer_arguments
 from perse.training.planning.disk import check_disk
 from perse.training.planning.flops import passed
 from perse.training.rows.attention import set_attention
@@ -116,6 +118,7 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
     process = launched()
     check_launcher(config.train)
     check_undivided(config.model, sharding=process.sharding)
+    check_optimizer(config.train.optimizer, sharding=process.sharding, device=device_kind())
     join(process, config.train)
     base = found_once(config.model, process)
     tokenizer = opened_tokenizer(base, trust_remote_code=trust)
@@ -206,11 +209,22 @@ def made_of(prepared: Prepared, base: Path) -> dict[str, str]:
     }
 
 
+_LATER: tuple[tuple[str, str, object], ...] = (
+    ("model", "trust_remote_code", False),
+    ("train", "optimizer", "adamw"),
+    ("train", "min_lr_rate", None),
+    ("train", "power", None),
+    ("train", "decay", None),
+)
+"""Settings that came later, and what runs did that were begun before: with it, they are the same runs."""
+
+
 def run_identity(config: TrainConfig, prepared: Prepared, facts: Mapping[str, str]) -> dict[str, Any]:
     """The settings that identify a run; the number of devices is not one of them."""
     settings = config.model_dump(mode="json", exclude={"output": True, "train": {"world_size"}})
-    if not config.model.trust_remote_code:  # as in runs that were begun when there was no such setting
-        del settings["model"]["trust_remote_code"]
+    for section, name, before in _LATER:
+        if settings[section] is not None and settings[section][name] == before:
+            del settings[section][name]
     return {"kind": "train", "config": settings, "question": prepared.question.name, **facts}
 
 
@@ -441,9 +455,8 @@ def training_arguments(
         train_sampling_strategy="sequential",  # the schedule has shuffled
         gradient_accumulation_steps=settings.accumulation(process.world_size),
         max_steps=steps,
-        learning_rate=settings.learning_rate,
-        lr_scheduler_type=settings.scheduler,
-        warmup_steps=settings.warmup,
+        **optimizer_arguments(settings.optimizer),
+        **learning_rate_arguments(settings, steps=steps),
         weight_decay=settings.weight_decay,
         max_grad_norm=settings.max_grad_norm,
         bf16=settings.precision == "bf16",

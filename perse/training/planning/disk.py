@@ -33,8 +33,8 @@ def disk(config: TrainConfig, model: Any, sharding: Sharding) -> Disk:
     Args:
         model: on the meta device, with its adapter.
     """
-    held = static_memory(model)
-    # The trained weights, and what AdamW keeps of them; FSDP2, ZeRO-1 and -2 write their pieces of the weights once more.
+    held = static_memory(model, optimizer=config.train.optimizer)
+    # The trained weights, and what the optimizer keeps of them; FSDP2, ZeRO-1 and -2 write their pieces of the weights once more.
     twice = sharding in ("fsdp2", "zero1", "zero2")
     checkpoint = held.gradients * (2 if twice else 1) + held.optimizer
     itemsize = 4 if config.model.dtype == "float32" else 2

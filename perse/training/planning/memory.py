@@ -1,4 +1,4 @@
-"""Bytes that training holds: exact for weights, gradients and AdamW's state; activations by computing a row without numbers.
+"""Bytes that training holds: exact for weights, gradients and the optimizer's state; activations by computing a row without numbers.
 
 The row goes forward and backward through the model's own code on fake tensors, which have shapes, types and lifetimes but no
 data, while every storage is followed from its making to its end. So gradient checkpointing, adapters, autocast and the loss
@@ -23,8 +23,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from perse.settings.training import Attention
+from perse.settings.training import Attention, Optimizer
 from perse.training.model.quantized import held_bytes, unpacked_bytes
+from perse.training.optimizers import state_bytes
 from perse.training.rows.attention import set_attention
 from perse.training.rows.batches import answer_loss, collate
 from perse.training.rows.trie import PackedRow, Span, Tree
@@ -43,14 +44,13 @@ class StaticMemory:
         return self.weights + self.gradients + self.optimizer
 
 
-def static_memory(model: Any) -> StaticMemory:
-    """Of a model as the Trainer trains it, by fused AdamW: two moments in each trained parameter's own type, and a float32
-    count of steps for each. Buffers count as weights; tied parameters once; what will be packed in 4 bits, as packed."""
+def static_memory(model: Any, *, optimizer: Optimizer = "adamw") -> StaticMemory:
+    """Of a model as the Trainer trains it by `optimizer` (`optimizers.state_bytes`). Buffers count as weights; tied parameters
+    once; what will be packed in 4 bits, as packed."""
     parameters = list(model.parameters())
-    trained = [each for each in parameters if each.requires_grad]
-    gradients = sum(each.nbytes for each in trained)
+    gradients = sum(each.nbytes for each in parameters if each.requires_grad)
     weights = sum(held_bytes(each) for each in (*parameters, *model.buffers()))
-    return StaticMemory(weights, gradients, 2 * gradients + 4 * len(trained))
+    return StaticMemory(weights, gradients, state_bytes(model, optimizer))
 
 
 def gathered(model: Any, *, itemsize: int) -> int:

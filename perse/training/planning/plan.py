@@ -108,7 +108,7 @@ def plan(
     described = architecture(config.model.path, trust_remote_code=config.model.trust_remote_code)
     models = {again: meta_model(config, described, checkpointing=again) for again in (False, True)}
     model = models[False]
-    weights, held = passed(model), static_memory(model)
+    weights, held = passed(model), static_memory(model, optimizer=config.train.optimizer)
     if weights is None:
         raise BadInput(
             f"model.path={config.model.path} is a mixture of experts, and what a row takes depends on the experts its tokens are "
@@ -135,8 +135,9 @@ def plan(
         for again, model in models.items()
     }
     needs = Needs(held, passes[False], passes[True], whole)
-    # Packed weights are held whole by every device (`quantized.check_undivided`).
-    ways = tuple(way for way in placements(needs, devices=devices) if config.model.quantize is None or not way.sharded)
+    # Packed weights, and another state than AdamW's, are held whole by every device (`check_undivided`, `check_whole`).
+    whole_only = config.model.quantize is not None or config.train.optimizer != "adamw"
+    ways = tuple(way for way in placements(needs, devices=devices) if not (whole_only and way.sharded))
     way = chosen(ways, device.usable)
     flops = training_flops(
         weights,

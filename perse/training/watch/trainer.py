@@ -28,6 +28,7 @@ from perse.files.own_files import fresh_folder
 from perse.models.opening import one_sentence
 from perse.training.finite import check_loss, not_finite
 from perse.training.launched import Launched, wait_for_all
+from perse.training.optimizers import check_shapes
 from perse.training.saving.checkpoints import (
     ASIDE,
     FOR_ANY,
@@ -143,7 +144,7 @@ class WatchedTrainer(Trainer):
         with _gone_on_from(checkpoint):
             super()._load_optimizer_and_scheduler(checkpoint)
             if checkpoint is not None and not self.is_deepspeed_enabled and not self.is_fsdp_enabled:
-                _check_shapes(self.optimizer)
+                check_shapes(self.optimizer)
 
     def _load_scaler(self, checkpoint: str | None) -> None:
         with _gone_on_from(checkpoint):
@@ -226,24 +227,6 @@ class WatchedTrainer(Trainer):
                     *(100 * share, remedy, 100 * SHARE),
                 )
         return {"eval_seconds": round(seconds, 3), "eval_share": round(self._watching / passed, 4)}
-
-
-MOMENTS = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer")
-"""For torch's optimizers; others pack their state."""
-
-
-def _check_shapes(optimizer: Any) -> None:
-    """That the moments of a parameter have its shape: fused steps write beyond the end of smaller ones.
-
-    Raises:
-        ValueError: one differs.
-    """
-    state = getattr(optimizer, "optimizer", optimizer).state  # accelerate's is around the real one
-    for parameter, kept in state.items():
-        for name, value in kept.items():
-            shape = tuple(getattr(value, "shape", ()))
-            if name in MOMENTS and shape != tuple(parameter.shape):
-                raise ValueError(f"'{name}' of the optimizer has shape {shape}, its parameter {tuple(parameter.shape)}")
 
 
 @contextmanager
