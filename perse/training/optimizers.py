@@ -109,7 +109,7 @@ def state_bytes(model: Any, name: Optimizer) -> int:
     }  # which transformers keeps whole
     small = [each.numel() for each in trained if each.numel() < _WHOLE or id(each) in looked_up]
     packed = [each.numel() for each in trained if not (each.numel() < _WHOLE or id(each) in looked_up)]
-    return 8 * sum(small) + sum(2 * n + 8 * -(-n // _BLOCK) for n in packed) + (_CODES if packed else 0)
+    return int(8 * sum(small) + sum(2 * n + 8 * -(-n // _BLOCK) for n in packed) + (_CODES if packed else 0))
 
 
 def _factors(shape: tuple[int, ...]) -> int:
