@@ -7,6 +7,8 @@ worse than chance, as it is where a profile holds the reader's other scores. *Co
 is the reader's. *Coins*: the same in 50%. *Constant*: `perse compare` within readers, where both judges know nothing and one says the same to all but a few readers. *Ties*: the
 judge says the reader's own average of three whole scores with a noise of 0.02, which breaks its ties and changes nothing else; "worse" is false, too,
 and so is what a study tells of the change from the one to the other.
+*Lean* and *off*: `perse compare` by MAE of two judges that are as far off on average. All readers lean one way or the other, and each judge the
+other way; or one judge is off by a point of everybody, and the other right of all but one reader in five, and off by five points there.
 *Rare*: of two answers the reader and the judge both nearly always give the same one, and depart from it independently of each other.
 A nominal rate is 2.5% (one side of a 95% interval); with 400 worlds a rate of 2.5% is seen as 1.0% to 4.0%.
 """
@@ -27,6 +29,7 @@ from perse.evaluation.alignment import Fold
 from perse.evaluation.comparing.comparison import compare
 from perse.evaluation.comparing.results import LEVEL
 from perse.evaluation.evaluate import evaluate
+from perse.evaluation.stats.correlation import IntArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.intervals import bootstrap_interval
 from perse.evaluation.stats.significance import paired_permutation
@@ -48,6 +51,8 @@ READERS, TEXTS = 40, 6
 COPYING_IS_RIGHT = 0.45
 DEPARTING = (0.05, 0.1, 0.2)
 """The share of answers that are not the usual one, of the readers' and of the judge's."""
+FEW_AND_MANY = (12, 40)
+"""Readers, where errors in MAE are looked at."""
 VARIED = (3, 20)
 """Readers, of 79, to whom the constant judge says different things."""
 
@@ -67,6 +72,8 @@ def main() -> None:
         "copying": partial(_copying, right=COPYING_IS_RIGHT),
         "coins": partial(_copying, right=0.5),
         **{f"constant but for {few} readers": partial(_constant, few=few) for few in VARIED},
+        **{f"lean: {readers} readers": partial(_apart, readers=readers, world=_lean) for readers in FEW_AND_MANY},
+        **{f"off: {readers} readers": partial(_apart, readers=readers, world=_off) for readers in FEW_AND_MANY},
         "ties": _ties,
         **{f"rare: {share}": partial(_rare, share=share) for share in DEPARTING},
     }
@@ -178,6 +185,53 @@ def _constant(generator: np.random.Generator, resamples: int, *, few: int) -> di
     return {
         "verdict": found.pairings[0].contrasts[0].better is not None,
         "p over each side's own readers": before.p is not None and before.p <= LEVEL,
+    }
+
+
+def _lean(generator: np.random.Generator, reader: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    leaning = generator.choice([-1, 1], reader.max() + 1) * generator.integers(1, 4, reader.max() + 1)
+    gold = 6 + leaning[reader] + generator.integers(-1, 2, len(reader))
+    return gold, np.full_like(gold, 5), np.full_like(gold, 7)
+
+
+def _off(generator: np.random.Generator, reader: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    gold = generator.integers(5, 7, len(reader))
+    wrong = (generator.random(reader.max() + 1) < 0.2)[reader]
+    far = np.where(gold == 5, 10, 1)
+    return gold, gold + generator.choice([-1, 1], len(gold)), np.where(wrong, far, gold)
+
+
+def _apart(
+    generator: np.random.Generator,
+    resamples: int,
+    *,
+    readers: int,
+    world: Callable[[np.random.Generator, IntArray], tuple[IntArray, IntArray, IntArray]],
+) -> dict[str, bool]:
+    """Of two judges with the same MAE, by what they say on average over all readers there could be."""
+    reader = np.repeat(np.arange(readers), TEXTS)
+    gold, *said = world(generator, reader)
+    examples = [
+        PointwiseExample(
+            id=f"{at}",
+            reviewer_id=f"u{who}",
+            item_id=f"{at}",
+            profile=(ProfileReview(text="t", review="r", score=5),),
+            query="q",
+            reference=ReviewReference(review="r", score=int(score)),
+        )
+        for at, (who, score) in enumerate(zip(reader, gold, strict=True))
+    ]
+    judges = {
+        name: [_said(f"{at}", str(label), "pointwise") for at, label in enumerate(labels)]
+        for name, labels in zip(("one", "other"), said, strict=True)
+    }
+    found = compare(judges, [Fold(examples, None)], resamples=resamples, permutations=resamples, metrics=["mae"], against="one")
+    contrast = found.pairings[0].contrasts[0]
+    return {
+        "verdict": contrast.better is not None,
+        "p alone": contrast.p is not None and contrast.p <= LEVEL,
+        "interval alone": contrast.estimate.above_zero or contrast.estimate.below_zero,
     }
 
 

@@ -226,6 +226,16 @@ def test_the_finding_says_lenient_strict_or_neither_with_the_numbers() -> None:
     assert "not shown to be lenient or strict with aspect coverage (+15.0 [undefined (few products)]" in finding(few)
 
 
+def test_a_judge_that_always_says_the_same_is_not_lenient_by_what_few_summaries_cannot_show() -> None:
+    # 80 to all of 24 summaries, to which people give 71 to 73: resamples are 8 and little else, but of none in 24 that get less many may.
+    values: list[list[tuple[float | None, float]]] = [[(80, 71 + n % 3), (80, 72)] for n in range(12)]
+    found = measured(values, [[80]] * 12)
+    interval = found.questions[0].difference.interval
+    assert interval.low is not None and interval.low < 5 and "is not shown to be lenient or strict" in finding(found)
+    far = measured([[(80, 41 + n % 3), (80, 42)] for n in range(12)], [[80]] * 12)
+    assert "is lenient with" in finding(far)
+
+
 def test_a_judge_that_cannot_tell_a_products_own_summaries_is_said_not_to() -> None:
     blind = measured([[(80 + n % 2, 60 + n % 3), (40, 20)] for n in range(12)], [[78 + n % 5] for n in range(12)])
     assert re.search(

@@ -151,6 +151,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "kgds_verify": ("KGDS.json", "--judge", "MODEL"),
     "learning": ("before=runs/first", "after=runs/second,runs/third", "--trained", "runs/trained"),
     "nearly_constant": (),
+    "leniency_worlds": (),
     "long_profiles": ("--model", "MODEL"),
     "preference_rounding": ("graded.jsonl", "--model", "MODEL"),
     "rare_answers": (),

@@ -7,6 +7,7 @@ orders them well, however much it gives.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -93,7 +94,7 @@ def _of_question(aspect: Aspect, own: Sequence[Asked], other: Sequence[Asked], *
     return OfQuestion(
         aspect=aspect,
         answered=int(known.sum()),
-        difference=_mean(draws, judged - people, known).model_copy(update={"difference": True}),
+        difference=more_than_people(draws, judged, people).model_copy(update={"difference": True}),
         higher=_of_products(draws.share((judged > people).astype(np.float64), known)),
         kendall=_of_products(draws.one("within_kendall", people, judged)),
         spearman=_of_products(draws.one("within_spearman", people, judged)),
@@ -103,6 +104,49 @@ def _of_question(aspect: Aspect, own: Sequence[Asked], other: Sequence[Asked], *
         unrelated=_alone(unrelated, shown_with, resamples=resamples, seed=seed),
         apart=_apart(aspect, own, other, resamples=resamples, seed=seed),
     )
+
+
+def more_than_people(draws: Bootstrap, judged: FloatArray, people: FloatArray) -> Estimate:
+    """Judge minus people, (n,) each, NaN where the judge gave nothing.
+
+    Of a judge that nearly always gives one answer resamples do not know how rare its others are: that answer minus people's is resampled, how often it
+    departs from it has an exact interval, times how far, and the ends are joined as those of independent parts (Zou and Donner, 2008), where they lie
+    further out. How far is the root of the mean square; where it never does, to the end of the scale.
+    """
+    known = ~np.isnan(judged)
+    found = _mean(draws, judged - people, known)
+    usual, counts = np.unique(judged[known], return_counts=True)
+    if found.interval.low is None or found.interval.high is None or found.value is None or 2 * counts.max() <= known.sum():
+        return found
+    answer = float(usual[counts.argmax()])
+    always = draws.mean(answer - people, known)
+    down, up = (
+        _departures(draws, answer - judged, known, most=answer),
+        _departures(draws, judged - answer, known, most=100.0 - answer),
+    )
+    low = found.value - math.hypot(*(_down(part) for part in (always, up)), _up(down))
+    high = found.value + math.hypot(*(_up(part) for part in (always, up)), _down(down))
+    ends = {"low": min(low, found.interval.low), "high": max(high, found.interval.high)}
+    return found.model_copy(update={"interval": found.interval.model_copy(update=ends)})
+
+
+def _departures(draws: Bootstrap, away: FloatArray, known: BoolArray, *, most: float) -> Estimate:
+    """What answers come to that are so much `away`, (n,), where that is above 0: their share with its exact interval, times how far they are."""
+    there = known & (np.nan_to_num(away) > 0)
+    size = math.sqrt(float((away[there] ** 2).mean())) if there.any() else most
+    share = draws.share(there.astype(np.float64), known)
+    ends = {end: size * at for end, at in (("low", share.interval.low), ("high", share.interval.high)) if at is not None}
+    value = None if share.value is None else size * share.value
+    return share.model_copy(update={"value": value, "interval": share.interval.model_copy(update=ends)})
+
+
+def _down(one: Estimate) -> float:
+    """How far below its value it may be; 0 where that is not known."""
+    return 0.0 if one.value is None or one.interval.low is None else max(0.0, one.value - one.interval.low)
+
+
+def _up(one: Estimate) -> float:
+    return 0.0 if one.value is None or one.interval.high is None else max(0.0, one.interval.high - one.value)
 
 
 def _by_grade(people: FloatArray, judged: FloatArray, known: BoolArray, draws: Bootstrap) -> tuple[OfGrade, ...]:
