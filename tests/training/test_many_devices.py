@@ -97,7 +97,7 @@ def apart(one: Path, other: Path) -> float:
     return max(float((others[name] - weight).norm() / weight.norm()) for name, weight in weights.items())
 
 
-MORE = {"full": ["lora=null"], "lora": []}
+MORE = {"full": ["lora=null"], "lora": ["lora.plus=4", "lora.rslora=true", "lora.modules_to_save=[lm_head]"]}
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ from perse.files.own_files import fresh_folder
 from perse.models.opening import one_sentence
 from perse.training.finite import check_loss, not_finite
 from perse.training.launched import Launched, wait_for_all
-from perse.training.optimizers import check_shapes
+from perse.training.optimizers import check_shapes, faster_second
 from perse.training.saving.checkpoints import (
     ASIDE,
     FOR_ANY,
@@ -91,6 +91,7 @@ class WatchedTrainer(Trainer):
         kept: Kept,
         judging: Judging | None = None,
         speed: Callable[[], Mapping[str, float]] = dict,
+        lora_plus: float | None = None,
         **settings: Any,
     ) -> None:
         # The Trainer wants an evaluation set wherever it evaluates, and only passes it to `evaluate`.
@@ -98,12 +99,21 @@ class WatchedTrainer(Trainer):
         self.judging = judging
         self.speed = speed
         self.kept = kept
+        self.lora_plus = lora_plus
         self._began = time.monotonic()
         self._watching = 0.0
         self._watches = 0
         self._first: tuple[int, float] | None = None
         self._warned = False
         self.add_callback(LogWhereItStops())
+
+    def create_optimizer(self, model: Any = None) -> Any:
+        """The Trainer's, with `lora_plus` times the learning rate for the second matrix of adapters."""
+        is_there = self.optimizer is not None
+        optimizer = super().create_optimizer(model)
+        if self.lora_plus is not None and not is_there:
+            faster_second(optimizer, self.model if model is None else model, times=self.lora_plus)
+        return optimizer
 
     def training_step(self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
         ids = inputs["input_ids"]
