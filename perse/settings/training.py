@@ -87,6 +87,15 @@ class Lora(Section):
     """Modules that are trained whole beside the adapter, such as `[embed_tokens, lm_head]` where these are not tied; wants
     `model.dtype: float32`. vLLM serves it merged only."""
 
+    @model_validator(mode="after")
+    def _trained_in_one_way(self) -> Self:
+        targets = (self.targets,) if isinstance(self.targets, str) else self.targets
+        if both := sorted({*targets} & {*(self.modules_to_save or ())}):
+            raise ValueError(
+                f"'{both[0]}' is in targets and in modules_to_save, and would be trained whole alone; name it in one of them"
+            )
+        return self
+
 
 class Train(Section):
     epochs: float = Field(default=1.0, gt=0, le=10_000)

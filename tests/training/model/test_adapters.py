@@ -237,6 +237,11 @@ def test_an_embedding_that_is_the_head_too_is_not_trained_as_a_copy(name: str, e
         meta_model(config, architecture(str(embedded)), checkpointing=False)
 
 
+def test_a_module_is_trained_whole_or_by_an_adapter(base: Path) -> None:
+    with pytest.raises(BadInput, match="'up_proj' is in targets and in modules_to_save, and would be trained whole alone"):
+        settings(base, "whole", "lora.targets=[q_proj,up_proj]", "lora.modules_to_save=[up_proj]")
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
