@@ -72,13 +72,29 @@ class Lora(Section):
     rank: int = Field(default=16, ge=1, le=65_536)
     """Inner width of an adapter: what it can learn, and what it takes of memory, grows with it."""
     alpha: int = Field(default=32, ge=1, le=1_000_000)
-    """The adapter's output is multiplied by `alpha / rank`."""
+    """The adapter's output is multiplied by `alpha / rank`; with `rslora` by `alpha` over the root of `rank`."""
     dropout: float = Field(default=0.0, ge=0, lt=1)
     """Share of an adapter's inputs left out while training; none where branches share tokens (`train.max_shared_examples` above 1)."""
     targets: str | tuple[str, ...] = "all-linear"
     """Modules that get an adapter, as peft names them."""
     dora: bool = False
     """DoRA: learn the length of every row of weights apart from its direction. Slower; vLLM serves it merged only."""
+    rslora: bool = False
+    """Rank-stabilized LoRA: large ranks learn as fast as small ones. See `alpha`."""
+    plus: float | None = Field(default=None, ge=1)
+    """LoRA+: the learning rate of an adapter's second matrix (B, which begins at 0) by that of the first; null: the same."""
+    modules_to_save: tuple[str, ...] | None = Field(default=None, min_length=1)
+    """Modules that are trained whole beside the adapter, such as `[embed_tokens, lm_head]` where these are not tied; wants
+    `model.dtype: float32`. vLLM serves it merged only."""
+
+    @model_validator(mode="after")
+    def _trained_in_one_way(self) -> Self:
+        targets = (self.targets,) if isinstance(self.targets, str) else self.targets
+        if both := sorted({*targets} & {*(self.modules_to_save or ())}):
+            raise ValueError(
+                f"'{both[0]}' is in targets and in modules_to_save, and would be trained whole alone; name it in one of them"
+            )
+        return self
 
 
 class Train(Section):
@@ -198,6 +214,16 @@ class TrainConfig(Section):
                 f"model.quantize is {self.model.quantize}, and weights of 4 bits are frozen, so that nothing would be trained; give a "
                 "lora section, or set model.quantize=null"
             )
+        if self.lora is not None and self.lora.modules_to_save:
+            if self.model.quantize is not None:
+                raise ValueError(
+                    "lora.modules_to_save are trained whole, beside weights that model.quantize rounds; leave one of the two out"
+                )
+            if self.model.dtype != "float32":
+                raise ValueError(
+                    f"lora.modules_to_save are trained whole, and {self.model.dtype} weights lose small updates; set model.dtype=float32 "
+                    "and train.precision=bf16, or leave them out"
+                )
         if self.lora is None and self.model.dtype != "float32":
             raise ValueError(
                 f"full fine-tuning of {self.model.dtype} weights loses small updates; set model.dtype=float32 and "

@@ -21,6 +21,8 @@ class Watch(Section):
     """Of a question that writes first: how many of the sample are judged fully; the others enter the validation loss alone."""
     new_tokens: int = Field(default=160, ge=1)
     """Longest review that is written while training; a longer one is cut there and scored as it stands."""
+    shown: int = Field(default=2, ge=0)
+    """How many of the judged answers are written to shown.jsonl beside the reader's own, at every judging."""
     every: int | None = Field(default=None, ge=1)
     """Optimizer steps between two judgings; by default as many as keep judging under 5% of the time."""
     best: Literal["kendall", "accuracy", "within_one", "loss"] | None = None

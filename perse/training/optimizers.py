@@ -95,21 +95,33 @@ def check_whole(name: Optimizer, *, sharding: str) -> None:
         )
 
 
+def faster_second(optimizer: Any, model: Any, *, times: float) -> None:
+    """Give the second matrix of every adapter, B, so many times the learning rate of the others (LoRA+, Hayou et al. 2024)."""
+    second = {id(each) for name, each in model.named_parameters() if ".lora_B." in name or ".lora_embedding_B." in name}
+    for group in list(optimizer.param_groups):
+        chosen = [each for each in group["params"] if id(each) in second]
+        group["params"] = [each for each in group["params"] if id(each) not in second]
+        if chosen:
+            optimizer.add_param_group({**group, "params": chosen, "lr": times * group["lr"]})
+    # One that is empty has lost its settings when torch reads a divided checkpoint again.
+    optimizer.param_groups[:] = [group for group in optimizer.param_groups if group["params"]]
+
+
 def state_bytes(model: Any, name: Optimizer) -> int:
     """Bytes that the optimizer keeps of a model's trained weights once it has stepped; of paged ones wherever they lie."""
     from torch import nn
 
     trained = [each for each in model.parameters() if each.requires_grad]
     if name == "adamw":  # moments in each parameter's own type, and a float32 count of steps
-        return sum(2 * each.nbytes + 4 for each in trained)
+        return sum(2 * int(each.nbytes) + 4 for each in trained)
     if name == "adafactor":  # in float32, and the root mean square
         return sum(4 * _factors(tuple(each.shape)) + 4 for each in trained)
-    looked_up = {
-        id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)
-    }  # which transformers keeps whole
+    # Moments of what is looked up stay whole by transformers' choice.
+    looked_up = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     small = [each.numel() for each in trained if each.numel() < _WHOLE or id(each) in looked_up]
     packed = [each.numel() for each in trained if not (each.numel() < _WHOLE or id(each) in looked_up)]
-    return int(8 * sum(small) + sum(2 * n + 8 * -(-n // _BLOCK) for n in packed) + (_CODES if packed else 0))
+    kept: int = 8 * sum(small) + sum(2 * n + 8 * -(-n // _BLOCK) for n in packed)
+    return kept + (_CODES if packed else 0)
 
 
 def _factors(shape: tuple[int, ...]) -> int:

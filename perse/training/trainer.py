@@ -40,6 +40,7 @@ from perse.files.runlog import (
     refuse_strangers,
     run_closed,
 )
+from perse.judgement import Judgement
 from perse.models import finding as models
 from perse.models.model_files import ADAPTER_CONFIG
 from perse.models.opening import check_model
@@ -47,6 +48,7 @@ from perse.models.opening import tokenizer as opened_tokenizer
 from perse.publishing import merging
 from perse.publishing.card import write_card
 from perse.publishing.merging import ship_tokenizer
+from perse.records import Example
 from perse.rendering.prompt import Renderer
 from perse.settings.training import Attention, Model, TrainConfig
 from perse.training.callbacks import ProgressCallback, RunLogCallback, StopFile
@@ -88,6 +90,7 @@ from perse.training.trackers import tracker_names, trackers
 from perse.training.watch.apart import rows_apart
 from perse.training.watch.judging import judged_now
 from perse.training.watch.run import Watching, watching_for
+from perse.training.watch.shown import ShownAnswers
 from perse.training.watch.trainer import Kept, Patience, WatchedTrainer, best_checkpoint, take_weights
 
 log = logging.getLogger(__name__)
@@ -151,7 +154,7 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
     ready = None if finished else ready_model(config, base, prepared, watching, arguments, process=process)
     with ExitStack() as open_files:
         callbacks: list[TrainerCallback] = []
-        run_id = None
+        run_id, shown = None, None
         if arguments.should_save:
             identity = run_identity(config, prepared, facts)
             local = Path(config.model.path).expanduser().is_dir()
@@ -166,6 +169,9 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
                 whole = step == prepared.schedule.steps
                 runlog.cut(lambda line: line["step"] <= step and "best" not in line and (whole or "train_runtime" not in line))
                 callbacks += [RunLogCallback(runlog), ProgressCallback(), *trackers(names, out, step=max(step, 0))]
+                if watching is not None and config.watch is not None and config.watch.shown:
+                    shown = ShownAnswers(out, prepared.question, most=config.watch.shown, step=step)
+                    callbacks.append(shown)
         if ready is None:
             log.info("%s is already trained", out)
             leave_process_group(process)
@@ -173,7 +179,9 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
         if checkpoint and process.is_main_process:
             log.info("going on from %s", checkpoint)
         kept = Kept(out / CHECKPOINTS, config.train.keep_checkpoints, process, facts, run_id)
-        made = _fit(config, ready, prepared, watching, arguments, callbacks, checkpoint, kept=kept)
+        made = _fit(
+            config, ready, prepared, watching, arguments, callbacks, checkpoint, kept=kept, take=shown.take if shown else None
+        )
         leave_process_group(process)
         if made is None:
             log.info("stopped as asked; the same command resumes from here")
@@ -211,6 +219,9 @@ def made_of(prepared: Prepared, base: Path) -> dict[str, str]:
 
 _LATER: tuple[tuple[str, str, object], ...] = (
     ("model", "trust_remote_code", False),
+    ("lora", "rslora", False),
+    ("lora", "plus", None),
+    ("lora", "modules_to_save", None),
     ("train", "optimizer", "adamw"),
     ("train", "min_lr_rate", None),
     ("train", "power", None),
@@ -221,7 +232,7 @@ _LATER: tuple[tuple[str, str, object], ...] = (
 
 def run_identity(config: TrainConfig, prepared: Prepared, facts: Mapping[str, str]) -> dict[str, Any]:
     """The settings that identify a run; the number of devices is not one of them."""
-    settings = config.model_dump(mode="json", exclude={"output": True, "train": {"world_size"}})
+    settings = config.model_dump(mode="json", exclude={"output": True, "train": {"world_size"}, "watch": {"shown"}})
     for section, name, before in _LATER:
         if settings[section] is not None and settings[section][name] == before:
             del settings[section][name]
@@ -276,6 +287,7 @@ def _fit(
     checkpoint: Path | None,
     *,
     kept: Kept,
+    take: Callable[[Sequence[Example], Sequence[Judgement]], None] | None = None,
 ) -> tuple[Path, TrainerState, bool] | None:
     """Train, and write the trained weights (the adapter's, or all), which takes every rank where they are sharded.
 
@@ -311,8 +323,9 @@ def _fit(
         speed=throughput.numbers,
         judging=None
         if watching is None
-        else partial(judged_now, what=watching.what, renderer=prepared.renderer, attention=ready.attention),
+        else partial(judged_now, what=watching.what, renderer=prepared.renderer, attention=ready.attention, take=take),
         kept=kept,
+        lora_plus=config.lora.plus if config.lora else None,
     )
     trainer.remove_callback(PrinterCallback)
     check_sharded(trainer, process)

@@ -22,7 +22,7 @@ from perse.training.launched import Launched, check_launcher, join, launch_file,
 from perse.training.trainer import training_arguments
 
 CONFIGS = ROOT / "configs" / "accelerate"
-KINDS = {"ddp": "none", "fsdp2": "fsdp2", "zero2": "zero2", "zero3": "zero3"}
+KINDS = {"ddp": "none", "fsdp2": "fsdp2", "zero2": "zero2", "zero3": "zero3", "zero3_offload": "zero3"}
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -31,7 +31,7 @@ from perse.training.saving.checkpoints import ASIDE
 pytestmark = [pytest.mark.integration, pytest.mark.numeric]
 
 WAYS = [
-    *(("full", way) for way in ("ddp", "zero2", "zero3", "fsdp2")),
+    *(("full", way) for way in ("ddp", "zero2", "zero3", "zero3_offload", "fsdp2")),
     *(("lora", way) for way in ("zero3", "fsdp2")),  # test_two_ranks.py has DDP
 ]
 STEPS = 5  # of 9 rows, two in a step: the last one is half empty
@@ -108,7 +108,10 @@ def apart(one: Path, other: Path) -> float:
     return max(float((others[name] - weight).norm() / weight.norm()) for name, weight in weights.items())
 
 
-MORE = {"full": ["lora=null"], "lora": []}
+MORE = {
+    "full": ["lora=null", "train.weight_decay=0.1"],
+    "lora": ["lora.plus=4", "lora.rslora=true", "lora.modules_to_save=[lm_head]"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +145,7 @@ def test_two_devices_train_what_one_process_does_and_either_goes_on_from_the_oth
 ) -> None:
     two = together(kind, way)
     manifest = json.loads((two / "manifest.json").read_text())
-    held = {"world_size": 2, "sharding": "none" if way == "ddp" else way}
+    held = {"world_size": 2, "sharding": "none" if way == "ddp" else way.removesuffix("_offload")}
     assert manifest["context"] == {**held, "model_is_folder": True, "choosers": [], "id": manifest["context"]["id"]}
     assert manifest["run"] == json.loads((alone[kind] / "manifest.json").read_text())["run"], "the same examples in every step"
     assert losses(two) == pytest.approx(losses(alone[kind]), rel=TRAINED, abs=0) and len(losses(two)) == STEPS

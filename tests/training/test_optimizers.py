@@ -68,21 +68,28 @@ def test_settings_that_came_later_leave_runs_of_before_the_same(tiny_model_folde
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", OTHERS)
-def test_a_stopped_run_of_another_optimizer_ends_with_the_weights_of_one_never_stopped(
-    name: Optimizer, tiny_model_folder: Path, data: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["train.optimizer=adamw_8bit"],
+        ["train.optimizer=adafactor"],
+        ["lora.plus=8", "lora.rslora=true", "lora.modules_to_save=[lm_head]", "model.dtype=float32", "train.scheduler=wsd"],
+    ],
+    ids=["8 bits", "adafactor", "whole modules, LoRA+"],
+)
+def test_a_stopped_run_ends_with_the_weights_of_one_never_stopped(
+    more: list[str], tiny_model_folder: Path, data: Path, tmp_path: Path
 ) -> None:
-    more = [f"train.optimizer={name}", "train.save_every=2", "train.keep_checkpoints=9", *LORA]
-    whole = train(settings(tiny_model_folder, data, tmp_path / "whole", *more))
+    given = [*LORA, "train.save_every=2", "train.keep_checkpoints=9", *more]
+    whole = train(settings(tiny_model_folder, data, tmp_path / "whole", *given))
     stopped = gone_back(whole, tmp_path / "stopped", step=2)
-    train(settings(tiny_model_folder, data, stopped, *more))
+    train(settings(tiny_model_folder, data, stopped, *given))
     assert step_of(whole_checkpoint(stopped / "checkpoints", facts={}) or Path()) == 6
-    for name_of in ("adapter/adapter_model.safetensors", "merged/model.safetensors"):
-        assert (whole / name_of).read_bytes() == (stopped / name_of).read_bytes()
-    plain = train(settings(tiny_model_folder, data, tmp_path / "adamw", *LORA))
-    assert (plain / "adapter" / "adapter_model.safetensors").read_bytes() != (
-        whole / "adapter" / "adapter_model.safetensors"
-    ).read_bytes()
+    for name in ("adapter/adapter_model.safetensors", "merged/model.safetensors"):
+        assert (whole / name).read_bytes() == (stopped / name).read_bytes()
+    plain = train(settings(tiny_model_folder, data, tmp_path / "plain", *LORA))
+    learned = [(run / "adapter" / "adapter_model.safetensors").read_bytes() for run in (plain, whole)]
+    assert learned[0] != learned[1]
 
 
 @pytest.mark.slow

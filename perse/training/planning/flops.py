@@ -36,7 +36,9 @@ def passed(model: Any) -> Passed | None:
     if any("Experts" in type(module).__name__ for module in model.modules()):  # what transformers calls them in every model
         return None
     inputs, outputs = model.get_input_embeddings().weight, model.get_output_embeddings().weight
-    layers = [each for each in model.parameters() if each is not inputs and each is not outputs]
+    # What is trained whole beside an adapter is computed with, and what it was copied from is not.
+    used = [each for name, each in model.named_parameters() if ".original_module." not in name]
+    layers = [each for each in used if each is not inputs and each is not outputs]
     config = model.config.get_text_config()
     head_width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     return Passed(

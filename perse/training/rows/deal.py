@@ -49,7 +49,7 @@ def rows_key(config: TrainConfig, tokenizer: Path) -> str:
         "data": data.model_dump(mode="json"),
         "train": {name: getattr(train, name) for name in packing},
         "context": config.model.context,
-        "watch": config.watch and config.watch.model_dump(mode="json"),  # decides who is held apart
+        "watch": config.watch and config.watch.model_dump(mode="json", exclude={"shown"}),  # decides who is held apart
         "files": _digests(Path(data.path)),
         "tokenizer": [file_digest(path) for path in sorted(tokenizer.iterdir()) if path.suffix in _TOKENIZER],
         "code": _digests(Path(str(files("perse")))),

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
+from peft.utils import ModulesToSaveWrapper
 
 from perse.answering.base import JudgeSettings
 from perse.engines.base import Capabilities, Engine, Failure, Generation, LabelDistribution, Sampling
@@ -39,9 +40,18 @@ CACHE = 1024**3
 """Bytes of keys and values kept while judging: one prompt of LLaMA-2 7B, fifty of the embedded model."""
 
 
-def judged_now(model: Any, what: Watched, renderer: Renderer, *, attention: Attention) -> dict[str, float | None]:
+def judged_now(
+    model: Any,
+    what: Watched,
+    renderer: Renderer,
+    *,
+    attention: Attention,
+    take: Callable[[Sequence[Example], Sequence[Judgement]], None] | None = None,
+) -> dict[str, float | None]:
     """Every number of one judging of `model` as it is now, which is left as it was: mode, gradients, random state.
 
+    Args:
+        take: is given what was judged, and the judgements.
     Returns:
         `loss` per learned token, and what `metrics` says; None where a number is undefined.
     """
@@ -55,6 +65,8 @@ def judged_now(model: Any, what: Watched, renderer: Renderer, *, attention: Atte
             # The room kept for the answer decides which profile is shown, so it is what it is in training.
             settings = JudgeSettings(temperature=0, max_new_tokens=what.answer_tokens)
             judgements = judge.ask(what.question, what.judged, settings)
+    if take is not None:
+        take(what.judged, judgements)
     return {"loss": loss if math.isfinite(loss) else None, **metrics(what.question, what.judged, judgements)}
 
 
@@ -104,9 +116,12 @@ def _exact_head(model: Any) -> Iterator[None]:
     """Logits in float32, as the engine has them that judges afterwards; for V x width x 4 bytes meanwhile.
 
     A hook computes them once more from the hidden states: nothing of the model is replaced, so tied weights stay tied. A head
-    with an adapter stays as it is, as it does in the engine, and so does one that is sharded, which is not whole here.
+    with an adapter stays as it is, as it does in the engine, and so does one that is sharded, which is not whole here. Of one that is
+    trained whole beside an adapter it is the copy that computes.
     """
     head = model.get_output_embeddings()
+    if isinstance(head, ModulesToSaveWrapper):
+        head = head.modules_to_save[head.active_adapters[0]]
     whole = type(head) is torch.nn.Linear and type(head.weight) is torch.nn.Parameter and head.weight.numel() > 0
     if not whole:
         yield

@@ -28,7 +28,7 @@ from perse.files.own_files import fresh_folder
 from perse.models.opening import one_sentence
 from perse.training.finite import check_loss, not_finite
 from perse.training.launched import Launched, wait_for_all
-from perse.training.optimizers import check_shapes
+from perse.training.optimizers import check_shapes, faster_second
 from perse.training.saving.checkpoints import (
     ASIDE,
     FOR_ANY,
@@ -91,6 +91,7 @@ class WatchedTrainer(Trainer):
         kept: Kept,
         judging: Judging | None = None,
         speed: Callable[[], Mapping[str, float]] = dict,
+        lora_plus: float | None = None,
         **settings: Any,
     ) -> None:
         # The Trainer wants an evaluation set wherever it evaluates, and only passes it to `evaluate`.
@@ -98,12 +99,24 @@ class WatchedTrainer(Trainer):
         self.judging = judging
         self.speed = speed
         self.kept = kept
+        self.lora_plus = lora_plus
+        self._decays: list[float] = []
         self._began = time.monotonic()
         self._watching = 0.0
         self._watches = 0
         self._first: tuple[int, float] | None = None
         self._warned = False
         self.add_callback(LogWhereItStops())
+
+    def create_optimizer(self, model: Any = None) -> Any:
+        """The Trainer's, with `lora_plus` times the learning rate for the second matrix of adapters."""
+        is_there = self.optimizer is not None
+        optimizer = super().create_optimizer(model)
+        if self.lora_plus is not None and not is_there:
+            faster_second(optimizer, self.model if model is None else model, times=self.lora_plus)
+        if not is_there:
+            self._decays = [group["weight_decay"] for group in optimizer.param_groups]
+        return optimizer
 
     def training_step(self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
         ids = inputs["input_ids"]
@@ -145,6 +158,11 @@ class WatchedTrainer(Trainer):
             super()._load_optimizer_and_scheduler(checkpoint)
             if checkpoint is not None and not self.is_deepspeed_enabled and not self.is_fsdp_enabled:
                 check_shapes(self.optimizer)
+            if checkpoint is not None and self.is_deepspeed_enabled:
+                # What was converted for other devices is read with the first group's settings for all of them.
+                groups: Any = self.optimizer.param_groups  # type: ignore[union-attr]
+                for group, rate, decay in zip(groups, self.lr_scheduler.get_last_lr(), self._decays, strict=True):  # type: ignore[union-attr]
+                    group["lr"], group["weight_decay"] = rate, decay
 
     def _load_scaler(self, checkpoint: str | None) -> None:
         with _gone_on_from(checkpoint):

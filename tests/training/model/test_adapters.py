@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from builders import pointwise_examples, tiny_llama
+from peft.optimizers import create_loraplus_optimizer
 from tolerances import forward, logprob
 
 from perse.errors import BadInput
@@ -21,6 +23,8 @@ from perse.training.model import quantized
 from perse.training.model.adapting import adapted
 from perse.training.model.architecture import architecture, meta_model
 from perse.training.model.quantized import check_undivided, load_base, packed_bytes
+from perse.training.optimizers import faster_second
+from perse.training.planning.flops import passed
 from perse.training.planning.memory import activations, static_memory
 from perse.training.rows.attention import set_attention
 from perse.training.rows.batches import answer_loss, collate
@@ -33,6 +37,8 @@ KINDS = {
     "dora": ["lora.dora=true"],
     "qlora": ["model.quantize=nf4"],
     "qdora": ["model.quantize=nf4", "lora.dora=true"],
+    "rslora": ["lora.rslora=true"],
+    "whole": ["lora.modules_to_save=[embed_tokens,lm_head]", "model.dtype=float32"],
 }
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -87,7 +93,8 @@ def test_two_steps_lower_the_loss_and_train_the_adapter_alone(kind: str, base: P
     model = made(config, base)
     model.gradient_checkpointing_enable()
     trained = {name: each.dtype for name, each in model.named_parameters() if each.requires_grad}
-    assert all("lora_" in name for name in trained) and set(trained.values()) == {torch.float32}
+    assert all("lora_" in name or ".modules_to_save." in name for name in trained) and set(trained.values()) == {torch.float32}
+    assert sum("modules_to_save" in name for name in trained) == (2 if kind == "whole" else 0)
     assert any("magnitude" in name for name in trained) == ("dora" in kind)
     losses = stepped(model, row, steps=2)
     assert losses[2] < losses[1] < losses[0]
@@ -114,7 +121,7 @@ def test_merged_in_float32_it_is_the_whole_base_with_its_adapter(kind: str, base
 
 @pytest.mark.slow
 @pytest.mark.numeric
-@pytest.mark.parametrize("kind", ["lora", "dora"])
+@pytest.mark.parametrize("kind", ["lora", "dora", "rslora", "whole"])
 def test_the_merged_model_is_the_one_that_was_trained(kind: str, base: Path, row: PackedRow, tmp_path: Path) -> None:
     config = settings(base, kind, "model.dtype=float32")
     model = made(config, base)
@@ -159,13 +166,100 @@ def test_judging_between_steps_leaves_the_gradients_as_they_are(base: Path, row:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["dora", "qlora"])
+@pytest.mark.parametrize("kind", ["dora", "qlora", "whole"])
 def test_a_run_ends_with_a_merged_model(kind: str, base: Path, tmp_path: Path) -> None:
     data = tmp_path / "train.jsonl"
     data.write_text("".join(example_lines(pointwise_examples(1, 2))), encoding="utf-8")
     given = [f"data.path={data}", f"output={tmp_path / 'run'}", "train.steps=2", "train.rows_per_step=1"]
     run = train(settings(base, kind, *given))
     assert (run / "merged" / "config.json").exists() and (run / "adapter" / "adapter_model.safetensors").exists()
+
+
+def test_a_rank_stabilized_adapter_is_multiplied_by_alpha_over_the_root_of_the_rank(base: Path) -> None:
+    scales = [
+        made(settings(base, kind, "lora.rank=4", "lora.alpha=12"), base)
+        .base_model.model.model.layers[0]
+        .mlp.up_proj.scaling["default"]
+        for kind in ("lora", "rslora")
+    ]
+    assert scales == [12 / 4, 12 / 2]
+
+
+def test_lora_plus_gives_each_matrix_the_rate_that_peft_does(base: Path) -> None:
+    """Its own factory, where embeddings and vectors, which it also treats apart, have no adapter."""
+    model = made(settings(base, "lora"), base)
+    theirs = create_loraplus_optimizer(model, torch.optim.AdamW, lr=1e-3, loraplus_lr_ratio=16)
+    trained = [each for each in model.parameters() if each.requires_grad]
+    ours = torch.optim.AdamW([{"params": trained, "weight_decay": 0.1}, {"params": []}], lr=1e-3)
+    faster_second(ours, model, times=16)
+    rates = [
+        {id(each): group["lr"] for group in optimizer.param_groups for each in group["params"]} for optimizer in (ours, theirs)
+    ]
+    assert rates[0] == rates[1] and sorted(set(rates[0].values())) == [1e-3, 16e-3] and len(rates[0]) == len(trained)
+    assert {group["weight_decay"] for group in ours.param_groups if group["params"]} == {0.1}
+    assert ours.param_groups[0]["lr"] == 1e-3, "what is logged as the learning rate"
+    assert all(group["params"] for group in ours.param_groups)
+
+
+# Modules that are trained whole
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("lm_haed", "has 'lm_haed', which is no module of this model with weights; expected such as embed_tokens or lm_head"),
+        ("head", "has 'head', which is no module of this model with weights"),
+        ("rotary_emb", "has 'rotary_emb', which is no module of this model with weights"),
+        (
+            "norm",
+            "has 'norm', with which 'model.layers.0.input_layernorm' ends, too, .* write more of the name, such as model.norm",
+        ),
+    ],
+)
+def test_a_module_that_would_be_trained_otherwise_than_asked_is_refused(name: str, said: str, base: Path) -> None:
+    config = settings(base, "lora", f"lora.modules_to_save=[{name}]", "model.dtype=float32")
+    with pytest.raises(BadInput, match=f"lora.modules_to_save {said}"):
+        meta_model(config, architecture(str(base)), checkpointing=False)
+
+
+def test_a_part_named_by_more_of_its_name_is_trained_alone(base: Path) -> None:
+    config = settings(base, "lora", "lora.modules_to_save=[model.norm]", "model.dtype=float32")
+    model = meta_model(config, architecture(str(base)), checkpointing=False)
+    assert [name for name, each in model.named_parameters() if each.requires_grad and "lora_" not in name] == [
+        "base_model.model.model.norm.modules_to_save.default.weight"
+    ]
+
+
+@pytest.mark.parametrize("name", ["embed_tokens", "lm_head"])
+def test_an_embedding_that_is_the_head_too_is_not_trained_as_a_copy(name: str, embedded: Path) -> None:
+    config = settings(embedded, "lora", f"lora.modules_to_save=[{name}]", "model.dtype=float32")
+    with pytest.raises(BadInput, match=r"has model.embed_tokens.weight and lm_head.weight in one, .* or train all weights"):
+        meta_model(config, architecture(str(embedded)), checkpointing=False)
+
+
+def test_a_module_is_trained_whole_or_by_an_adapter(base: Path) -> None:
+    with pytest.raises(BadInput, match="'up_proj' is in targets and in modules_to_save, and would be trained whole alone"):
+        settings(base, "whole", "lora.targets=[q_proj,up_proj]", "lora.modules_to_save=[up_proj]")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("model.dtype=bfloat16", "bfloat16 weights lose small updates; set model.dtype=float32 and train.precision=bf16"),
+        ("model.quantize=nf4", "beside weights that model.quantize rounds; leave one of the two out"),
+    ],
+)
+def test_a_module_of_few_bits_is_not_trained_whole(more: str, said: str, base: Path) -> None:
+    with pytest.raises(BadInput, match=said):
+        settings(base, "lora", "lora.modules_to_save=[lm_head]", more)
+
+
+def test_the_head_that_is_trained_whole_is_the_one_that_is_counted(base: Path) -> None:
+    described = architecture(str(base))
+    plain = passed(meta_model(settings(base, "lora"), described, checkpointing=False))
+    whole = passed(meta_model(settings(base, "whole"), described, checkpointing=False))
+    assert plain is not None and whole is not None
+    assert whole == replace(plain, head_trained=True)
 
 
 # 4-bit weights

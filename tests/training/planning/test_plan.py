@@ -37,6 +37,7 @@ from perse.training.trainer import load_model
 
 LORA = ["model.dtype=bfloat16"]
 FULL = ["model.dtype=float32", "lora=null"]
+WHOLE_HEAD = ["model.dtype=float32", "lora.modules_to_save=[lm_head]"]
 FULL_BF16 = [*FULL, "train.precision=bf16"]
 AGAIN = "train.gradient_checkpointing=true"
 
@@ -111,7 +112,9 @@ def test_operations_equal_those_that_torch_counts() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("which", "more"), [("tiny", LORA), ("tiny", FULL), ("embedded", LORA)], ids=["tiny-lora", "tiny-full", "embedded-lora"]
+    ("which", "more"),
+    [("tiny", LORA), ("tiny", FULL), ("tiny", WHOLE_HEAD), ("embedded", LORA)],
+    ids=["tiny-lora", "tiny-full", "tiny-whole-head", "embedded-lora"],
 )
 def test_weights_gradients_and_optimizer_are_predicted_to_the_byte(
     which: str, more: list[str], tiny_model_folder: Path, embedded: Path, tmp_path: Path
@@ -133,7 +136,7 @@ def test_weights_gradients_and_optimizer_are_predicted_to_the_byte(
     )
 
 
-@pytest.mark.parametrize("more", [LORA, FULL], ids=["lora", "full"])
+@pytest.mark.parametrize("more", [LORA, FULL, WHOLE_HEAD], ids=["lora", "full", "lora and a whole head"])
 def test_the_planned_model_is_the_trained_one(more: list[str], tiny_model_folder: Path) -> None:
     config = settings(tiny_model_folder, "x", *more)
     planned = meta_model(config, architecture(str(tiny_model_folder)), checkpointing=True)

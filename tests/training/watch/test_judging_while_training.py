@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from builders import pairwise_examples, pointwise_examples, tiny_llama
+from peft import LoraConfig, get_peft_model
 from tolerances import forward
 from watching_builders import judged_lines, losses, model_in_training, rows_to_train, sample, trained
 
@@ -184,13 +185,20 @@ def test_the_head_is_in_float32_while_judging_as_it_is_afterwards(
     assert model.lm_head.weight is model.get_input_embeddings().weight and not model.lm_head._forward_hooks
 
 
-def test_the_head_is_in_float32_while_judging_under_autocast(renderer: Renderer) -> None:
+@pytest.mark.parametrize("trained_whole", [False, True], ids=["frozen", "trained whole"])
+def test_the_head_is_in_float32_while_judging_under_autocast(renderer: Renderer, trained_whole: bool) -> None:
     model = tiny_llama(renderer.tokenizer)
+    head = model.lm_head
+    if trained_whole:
+        lora = LoraConfig(r=2, target_modules="all-linear", modules_to_save=["lm_head"], task_type="CAUSAL_LM")
+        model = get_peft_model(model, lora)
+        head = model.base_model.model.lm_head.modules_to_save["default"]
+        torch.nn.init.normal_(head.weight)
     states: list[torch.Tensor] = []
     logits: list[torch.Tensor] = []
-    model.lm_head.register_forward_pre_hook(lambda head, given: states.append(given[0].clone()))
+    head.register_forward_pre_hook(lambda head, given: states.append(given[0].clone()))
     model.register_forward_hook(lambda whole, given, out: logits.append(out.logits.clone()))
     with torch.autocast("cpu", torch.bfloat16):  # around every forward, as accelerate has it for train.precision=bf16
         judged_now(model, sample(renderer), renderer, attention="mask")
     with torch.inference_mode():
-        assert torch.equal(logits[-1], torch.nn.functional.linear(states[-1].float(), model.lm_head.weight))
+        assert torch.equal(logits[-1], torch.nn.functional.linear(states[-1].float(), head.weight))
