@@ -1,7 +1,7 @@
 """A few answers of every judging, beside the reader's own: a curve says that it learns, these say what.
 
 They are the first of the judged sample, so that the same readers are followed from judging to judging, and nothing is generated for
-them. Where the weights are divided among devices nothing is judged, and so nothing is shown. The file holds readers' own words, as
+them. Where nothing is judged (reviews, where weights are divided among devices), nothing is shown. The file holds readers' own words, as
 `.rows` does.
 """
 
