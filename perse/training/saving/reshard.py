@@ -10,8 +10,11 @@ import logging
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from torch import Tensor
 
 from perse.errors import BadInput
 from perse.files.belongings import keep_changed
@@ -44,6 +47,20 @@ def reshard(checkpoint: Path, trainer: Any, process: Launched) -> None:
         name_converted(checkpoint)
     wait_for_all(process)
     trainer.accelerator.state.deepspeed_plugin.hf_ds_config.config["checkpoint"] = {"load_universal": True}
+
+
+def give_groups_their_own(optimizer: Any, *, rates: Sequence[float], decays: Sequence[float]) -> None:
+    """Undo what ZeRO-3 does to an optimizer's groups when it reads what was put together for other devices: all get the first one's
+    settings, and one count of steps between them, which each then raises.
+
+    Args:
+        rates, decays: learning rate and weight decay of each group.
+    """
+    for group, rate, decay in zip(optimizer.param_groups, rates, decays, strict=True):
+        group["lr"], group["weight_decay"] = rate, decay
+    for kept in optimizer.state.values():
+        if isinstance(kept.get("step"), Tensor):
+            kept["step"] = kept["step"].clone()
 
 
 def _together(checkpoint: Path) -> None:

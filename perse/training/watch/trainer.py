@@ -41,6 +41,7 @@ from perse.training.saving.checkpoints import (
     sealed_files,
 )
 from perse.training.saving.gather_weights import gather_weights, write_weights
+from perse.training.saving.reshard import give_groups_their_own
 from perse.training.watch.plan import SHARE
 
 log = logging.getLogger(__name__)
@@ -159,10 +160,7 @@ class WatchedTrainer(Trainer):
             if checkpoint is not None and not self.is_deepspeed_enabled and not self.is_fsdp_enabled:
                 check_shapes(self.optimizer)
             if checkpoint is not None and self.is_deepspeed_enabled:
-                # What was converted for other devices is read with the first group's settings for all of them.
-                groups: Any = self.optimizer.param_groups  # type: ignore[union-attr]
-                for group, rate, decay in zip(groups, self.lr_scheduler.get_last_lr(), self._decays, strict=True):  # type: ignore[union-attr]
-                    group["lr"], group["weight_decay"] = rate, decay
+                give_groups_their_own(self.optimizer, rates=self.lr_scheduler.get_last_lr(), decays=self._decays)  # type: ignore[union-attr]
 
     def _load_scaler(self, checkpoint: str | None) -> None:
         with _gone_on_from(checkpoint):
