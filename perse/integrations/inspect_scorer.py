@@ -22,7 +22,7 @@ from perse.judging.one import example_of
 from perse.questions import question_for
 
 
-@scorer(metrics=[mean(), stderr()])
+@scorer(metrics=[mean(), stderr()])  # type: ignore[untyped-decorator]
 def reader_score(
     judge: str,
     *,
