@@ -57,15 +57,17 @@ demo: $(READY)
 test: $(READY) $(ROOM:%=room)
 	$(BIN)/python -m pytest $(TESTS) -n auto --dist worksteal -m "not integration and not slow"
 
-# Servers that others wrote, in an environment of their own (llama.cpp is compiled: about ten minutes), and the tests that start them.
+# Servers that others wrote, each in an environment of its own (llama.cpp is compiled: about ten minutes), and the tests that start them.
 SERVERS := .venv-servers
 servers: $(READY) $(SERVERS)/.ready
-	LLAMA_CPP_PYTHON=$(SERVERS)/bin/python LITELLM_PYTHON=$(SERVERS)/bin/python \
+	LLAMA_CPP_PYTHON=$(SERVERS)/llama/bin/python LITELLM_PYTHON=$(SERVERS)/litellm/bin/python \
 	    $(BIN)/python -m pytest -m integration tests/engines/servers/test_servers_of_others.py
 
 $(SERVERS)/.ready:
-	$(PYTHON) -m venv $(SERVERS)
-	$(SERVERS)/bin/python -m pip install --quiet 'llama-cpp-python[server]==0.3.36' 'litellm[proxy]==1.108.7'
+	$(PYTHON) -m venv $(SERVERS)/llama
+	$(SERVERS)/llama/bin/python -m pip install --quiet 'llama-cpp-python[server]==0.3.36'
+	$(PYTHON) -m venv $(SERVERS)/litellm
+	$(SERVERS)/litellm/bin/python -m pip install --quiet 'litellm[proxy]==1.108.7'
 	@touch $@
 
 .PHONY: room

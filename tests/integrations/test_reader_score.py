@@ -43,7 +43,7 @@ def judge() -> Judge:
 def test_inspect_ai_scores_what_a_model_wrote_for_the_reader_of_each_sample(
     judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("inspect_ai", reason="inspect_ai is not installed (perse-judge[integrations])")
+    pytest.importorskip("inspect_ai", reason="inspect_ai is not installed (the extra integrations)")
     from inspect_ai import Task, eval
     from inspect_ai.dataset import Sample
     from inspect_ai.model import ModelOutput
@@ -77,7 +77,7 @@ def test_inspect_ai_scores_what_a_model_wrote_for_the_reader_of_each_sample(
 
 @pytest.mark.slow
 def test_evaluate_scores_texts_for_the_reader_of_each(judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    evaluate = pytest.importorskip("evaluate", reason="evaluate is not installed (perse-judge[integrations])")
+    evaluate = pytest.importorskip("evaluate", reason="evaluate is not installed (the extra integrations)")
     metric = evaluate.load(path("reader_score"), cache_dir=str(tmp_path))
     texts = ["the new plot is quiet", "the new plot is loud"]
     found = metric.compute(predictions=texts, reviews=[REVIEWS, REVIEWS], judge=judge)
