@@ -13,7 +13,7 @@ DTYPE = $(shell $(BIN)/python -c "from perse.engines.sixteen_bit import slow_in_
 export OMP_NUM_THREADS ?= $(shell nproc 2>/dev/null || echo 2)
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: setup versions vllm browser demo test slow test-avx2 integration integration-avx2 cluster shown mutants lint format types check clean
+.PHONY: setup versions vllm browser demo servers test slow test-avx2 integration integration-avx2 cluster shown mutants lint format types check clean
 
 setup: $(READY)
 	@echo "ready: . .venv/bin/activate    (to serve on vLLM on this CPU too: make vllm, about two minutes more)"
@@ -56,6 +56,19 @@ demo: $(READY)
 # `make test ROOM=kgds` runs the tests of one room alone, `ROOM=data/names` those of a part of it; so do the others below.
 test: $(READY) $(ROOM:%=room)
 	$(BIN)/python -m pytest $(TESTS) -n auto --dist worksteal -m "not integration and not slow"
+
+# Servers that others wrote, each in an environment of its own (llama.cpp is compiled: about ten minutes), and the tests that start them.
+SERVERS := .venv-servers
+servers: $(READY) $(SERVERS)/.ready
+	LLAMA_CPP_PYTHON=$(SERVERS)/llama/bin/python LITELLM_PYTHON=$(SERVERS)/litellm/bin/python \
+	    $(BIN)/python -m pytest -m integration tests/engines/servers/test_servers_of_others.py
+
+$(SERVERS)/.ready:
+	$(PYTHON) -m venv $(SERVERS)/llama
+	$(SERVERS)/llama/bin/python -m pip install --quiet 'llama-cpp-python[server]==0.3.36'
+	$(PYTHON) -m venv $(SERVERS)/litellm
+	$(SERVERS)/litellm/bin/python -m pip install --quiet 'litellm[proxy]==1.108.7'
+	@touch $@
 
 .PHONY: room
 room:

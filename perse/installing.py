@@ -40,6 +40,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "data": ("bm25s", "rouge_score", "sentence_transformers", "sklearn", "spacy", "sumy"),
     "batch": ("duckdb", "fsspec"),
     "ray": ("ray",),
+    "integrations": ("datasets", "evaluate", "inspect_ai"),
 }
 """The modules that each extra brings and those before it do not; `report` brings rouge_score, too."""
 
@@ -53,6 +54,7 @@ ENABLES: Mapping[str, str] = {
     "data": "perse data per-mpst, persum and rewriting: names, summaries and relevance in texts; roles of perse drpe",
     "batch": "perse score --driver: shards, object stores, more examples than memory holds",
     "ray": "perse score --driver ray",
+    "integrations": "the judge as a scorer of inspect_ai, and as a module of evaluate",
 }
 """What each extra is for."""
 

@@ -15,8 +15,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic import ValidationError
-
 from perse.answering.arriving import arriving
 from perse.answering.base import Answering, JudgeSettings
 from perse.answering.chat import ChatAnswering
@@ -26,9 +24,10 @@ from perse.engines.kind import USUAL, Hardware, Identity, LoadOptions
 from perse.errors import BadInput
 from perse.judgement import Judgement
 from perse.judging.loading import load_judge
+from perse.judging.one import Past, example_of
 from perse.questions import Question, question_for
 from perse.questions.base import ListedQuestion
-from perse.records import Asked, PointwiseExample, ProfileReview, SeveralAsked, explain
+from perse.records import Asked, SeveralAsked
 from perse.rendering.prompt import Renderer, TextRenderer
 
 __all__ = ["Judge", "JudgeSettings"]
@@ -201,7 +200,7 @@ class Judge:
     def ask_one(
         self,
         *,
-        reviews: Sequence[ProfileReview | tuple[str, str, int]],
+        reviews: Sequence[Past],
         text: str,
         question: str = "pointwise",
         settings: JudgeSettings | None = None,
@@ -211,21 +210,7 @@ class Judge:
         Raises:
             BadInput: an empty text, or an invalid review; the message says which field.
         """
-        try:
-            profile = tuple(
-                review
-                if isinstance(review, ProfileReview)
-                else ProfileReview(text=review[0], review=review[1], score=review[2])
-                for review in reviews
-            )
-        except ValidationError as error:
-            raise BadInput(f"a past review, {explain(error)}") from None
-        if not text.strip():
-            raise BadInput("the text to judge is empty; give the text that the reader would review")
-        try:
-            example = PointwiseExample(id="ask", reviewer_id="reader", item_id="text", profile=profile, query=text)
-        except ValidationError as error:
-            raise BadInput(f"the text to judge, {explain(error)}") from None
+        example = example_of(reviews, text)
         return self.ask(question_for([example], question), [example], settings)[0]
 
     def check(self, question: Question, example: Asked, settings: JudgeSettings) -> None:

@@ -12,13 +12,14 @@ from typing import Any
 
 import yaml
 
+from perse.evaluation.metrics import METRICS
 from perse.files.own_files import write_own
 from perse.formats.templates import templates
 from perse.formats.yaml_text import parsed
 from perse.publishing.base_model import hub_name, licence, public_name
 from perse.publishing.facts import RunFacts, read_facts
 from perse.publishing.markdown import plain, word
-from perse.publishing.measured import when_scored, while_training
+from perse.publishing.measured import Scored, when_scored, while_training
 
 CARD = "README.md"
 
@@ -43,6 +44,7 @@ def card_text(folder: Path, *, scored: Sequence[Path] = (), base: str | None = N
     facts = read_facts(folder)
     on_hub = base or hub_name(facts.model)
     name = folder.resolve().name
+    measured = [when_scored(facts, run, unidentified=unidentified) for run in scored]
     environment = templates("perse.publishing", plain=plain, word=word, known=_known, last_part=_last_part)
     body = environment.get_template("card.md.jinja").render(
         facts=facts,
@@ -50,9 +52,25 @@ def card_text(folder: Path, *, scored: Sequence[Path] = (), base: str | None = N
         judges=[*([f"{word(on_hub or public_name(facts.model))}+{word(name)}"] if facts.has_adapter else []), word(name)],
         **_recipe(facts, on_hub),
         watched=while_training(facts),
-        scored=[when_scored(facts, run, unidentified=unidentified) for run in scored],
+        scored=measured,
     )
-    return _with_header(body, _hub_fields(on_hub, adapter=facts.has_adapter))
+    return _with_header(body, _hub_fields(on_hub, adapter=facts.has_adapter) | _model_index(name, measured))
+
+
+def _model_index(name: str, measured: Sequence[Scored]) -> dict[str, Any]:
+    """What the hub lists of a model's results, by the run that they are of; nothing where it was not scored."""
+    results = [
+        {
+            "task": {"type": "text-generation", "name": "personalized judging"},
+            "dataset": {"type": "perse", "name": word(run.name)},
+            "metrics": [
+                {"type": kind, "name": METRICS[kind].alone, "value": round(value, 4)} for kind, value in run.index.items()
+            ],
+        }
+        for run in measured
+        if run.index
+    ]
+    return {"model-index": [{"name": word(name), "results": results}]} if results else {}
 
 
 def _hub_fields(base: str | None, *, adapter: bool) -> dict[str, Any]:

@@ -58,6 +58,8 @@ class Scored:
     rows: list[list[str]]
     unavailable: list[tuple[str, str]]
     notes: list[str]
+    index: dict[str, float]
+    """Metrics of the judge's own row by their names, for programs of the hub; those that are undefined are left out."""
 
 
 def while_training(facts: RunFacts) -> Watched | None:
@@ -106,7 +108,15 @@ def when_scored(facts: RunFacts, folder: Path, *, unidentified: bool = False) ->
         rows=rows,
         unavailable=[(row.name, row.unavailable) for row in result.rows if row.unavailable],
         notes=[*result.notes, *served],
+        index=_own(result, folder.name),
     )
+
+
+def _own(result: Any, name: str) -> dict[str, float]:
+    columns = _PAIRS if result.kind == "pairwise" else _SCORES
+    own = next((row for row in result.rows if row.name in (f"{name} (expected)", name)), None)
+    cells = {} if own is None or own.unavailable else own.columns
+    return {key: cells[key].value for key in columns if key in cells and cells[key].value is not None}
 
 
 def _values(result: Any) -> tuple[list[str], list[list[str]]]:

@@ -123,6 +123,19 @@ def test_scored_runs_are_told_as_perse_evaluate_tells_them(judge: Published) -> 
     assert "user\\+item bias: unavailable: " in card, "the scored examples came from a file"
 
 
+def test_the_cards_header_lists_what_was_measured_for_the_hub(judge: Published) -> None:
+    gathered = gather([judge.scored])
+    result = evaluate_many(gathered.judges, gathered.folds)
+    own = next(row for row in result.rows if row.name == "first-valid (expected)")
+    header = yaml.safe_load(card_text(judge.run, scored=[judge.scored]).split("---\n")[1])
+    [model] = header["model-index"]
+    [listed] = model["results"]
+    assert model["name"] == "first" and listed["dataset"] == {"type": "perse", "name": "first-valid"}
+    values = {metric["type"]: metric["value"] for metric in listed["metrics"]}
+    assert values["kendall"] == pytest.approx(own.columns["kendall"].value, abs=1e-4) and {"mae", "pearson"} <= set(values)
+    assert "model-index" not in card_text(judge.run).split("---\n")[1]
+
+
 def test_the_same_run_gives_the_same_card(judge: Published) -> None:
     assert card_text(judge.run, scored=[judge.scored]) == card_text(judge.run, scored=[judge.scored])
 

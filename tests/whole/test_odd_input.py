@@ -36,7 +36,7 @@ from perse.data.sources.rows import number_in
 from perse.data.sources.table import Faults
 from perse.data.sources.table import read_reviews as read_table
 from perse.engines.base import Reply
-from perse.engines.openai import _reply
+from perse.engines.replies import reply_of
 from perse.errors import BadInput
 from perse.formats.csv_cells import csv_text, guarded, plain
 from perse.judgement import parse_judgement
@@ -192,7 +192,7 @@ def test_half_a_character_of_a_server_is_one_unreadable_character_of_its_text() 
 
         finish_reason = "stop"
 
-    reply = _reply(SimpleNamespace(choices=[Choice]), 1000)
+    reply = reply_of(SimpleNamespace(choices=[Choice]), 1000)
     assert isinstance(reply, Reply) and reply.text == "good ?"
 
 

@@ -1,0 +1,90 @@
+"""The judge as a scorer of inspect_ai and as a module of `evaluate`: the score of each text, and none for what was not answered."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perse import Judge
+from perse.engines.base import Capabilities, Failure, Reply, Sampling, Turns
+from perse.errors import BadInput
+from perse.integrations import path
+from perse.judgement import Tokens
+from perse.rendering.prompt import TextRenderer
+
+REVIEWS = [{"text": "A quiet plot", "review": "Warm.", "score": 9}]
+
+
+class Reading:
+    """A chat engine that scores a new text by what stands in it."""
+
+    capabilities = Capabilities(accepts_token_ids=False, exact_distribution=False)
+
+    def __init__(self) -> None:
+        self.settings: dict[str, str] = {}
+        self.asked: list[str] = []
+
+    def chat(self, messages: Sequence[str | Turns], sampling: Sampling, *, seeds: Sequence[int]) -> list[Reply | Failure]:
+        self.asked += map(str, messages)
+        said = ["[Score] 9" if "the new plot is quiet" in str(one) else "I cannot say." for one in messages]
+        return [Reply(text, "stop", Tokens(prompt=1, cached=0, generated=4)) for text in said]
+
+
+@pytest.fixture
+def judge() -> Judge:
+    return Judge(Reading(), TextRenderer(), name="m")
+
+
+@pytest.mark.slow
+def test_inspect_ai_scores_what_a_model_wrote_for_the_reader_of_each_sample(
+    judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("inspect_ai", reason="inspect_ai is not installed (the extra integrations)")
+    from inspect_ai import Task, eval
+    from inspect_ai.dataset import Sample
+    from inspect_ai.model import ModelOutput
+    from inspect_ai.solver import Generate, TaskState, solver
+
+    from perse.integrations import inspect_scorer
+
+    monkeypatch.setattr(inspect_scorer, "_judge", lambda name: judge)
+
+    @solver
+    def writing() -> Any:
+        """As a model would; inspect_ai's own stand-in for one fetches a tokenizer."""
+
+        async def written(state: TaskState, generate: Generate) -> TaskState:
+            state.output = ModelOutput.from_content("m", f"the new plot is {state.input_text}")
+            return state
+
+        return written
+
+    samples = [Sample(input=word, id=word, metadata={"reviews": REVIEWS}) for word in ("quiet", "loud")]
+    task = Task(dataset=samples, solver=writing(), scorer=inspect_scorer.reader_score("m"))
+    [log] = eval(task, model="mockllm/model", log_dir=str(tmp_path), display="none", max_samples=1)
+    assert log.status == "success", log.error
+    scores = {sample.id: (sample.scores or {})["reader_score"] for sample in log.samples or []}
+    first, second = scores["quiet"], scores["loud"]
+    assert first.value == 9 and first.answer == "9"
+    assert second.value != second.value and "unparsed" in (second.explanation or "")  # not scored, and not 0
+    assert log.results is not None and log.results.scores[0].metrics["mean"].value == 9
+    assert "Warm." in judge.engine.asked[0]  # type: ignore[union-attr]
+
+
+@pytest.mark.slow
+def test_evaluate_scores_texts_for_the_reader_of_each(judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluate = pytest.importorskip("evaluate", reason="evaluate is not installed (the extra integrations)")
+    metric = evaluate.load(path("reader_score"), cache_dir=str(tmp_path))
+    texts = ["the new plot is quiet", "the new plot is loud"]
+    found = metric.compute(predictions=texts, reviews=[REVIEWS, REVIEWS], judge=judge)
+    assert found == {"scores": [9.0, None], "mean_score": 9.0, "answered": 1}
+
+
+def test_perse_needs_neither() -> None:
+    assert importlib.util.find_spec("perse.integrations.inspect_scorer") is not None
+    with pytest.raises(BadInput, match="no module 'nothing' of evaluate here; there is reader_score"):
+        path("nothing")
