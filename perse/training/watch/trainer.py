@@ -116,7 +116,8 @@ class WatchedTrainer(Trainer):
         if self.lora_plus is not None and not is_there:
             faster_second(optimizer, self.model if model is None else model, times=self.lora_plus)
         if not is_there:
-            self._decays = [group["weight_decay"] for group in optimizer.param_groups]
+            # Without the empty groups, which DeepSpeed leaves out: an adapter has nothing that is not to decay.
+            self._decays = [group["weight_decay"] for group in optimizer.param_groups if group["params"]]
         return optimizer
 
     def training_step(self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
