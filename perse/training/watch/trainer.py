@@ -161,7 +161,8 @@ class WatchedTrainer(Trainer):
             if checkpoint is not None and not self.is_deepspeed_enabled and not self.is_fsdp_enabled:
                 check_shapes(self.optimizer)
             if checkpoint is not None and self.is_deepspeed_enabled:
-                give_groups_their_own(self.optimizer, rates=self.lr_scheduler.get_last_lr(), decays=self._decays)  # type: ignore[union-attr]
+                rates: Any = self.lr_scheduler.get_last_lr()  # type: ignore[union-attr]
+                give_groups_their_own(self.optimizer, rates=rates, decays=self._decays)
 
     def _load_scaler(self, checkpoint: str | None) -> None:
         with _gone_on_from(checkpoint):
