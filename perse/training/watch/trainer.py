@@ -116,7 +116,8 @@ class WatchedTrainer(Trainer):
         if self.lora_plus is not None and not is_there:
             faster_second(optimizer, self.model if model is None else model, times=self.lora_plus)
         if not is_there:
-            self._decays = [group["weight_decay"] for group in optimizer.param_groups]
+            # Without the empty groups, which DeepSpeed leaves out: an adapter has nothing that is not to decay.
+            self._decays = [group["weight_decay"] for group in optimizer.param_groups if group["params"]]
         return optimizer
 
     def training_step(self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
@@ -160,7 +161,7 @@ class WatchedTrainer(Trainer):
             if checkpoint is not None and not self.is_deepspeed_enabled and not self.is_fsdp_enabled:
                 check_shapes(self.optimizer)
             if checkpoint is not None and self.is_deepspeed_enabled:
-                rates = [float(rate) for rate in self.lr_scheduler.get_last_lr()]  # type: ignore[union-attr]
+                rates: Any = self.lr_scheduler.get_last_lr()  # type: ignore[union-attr]
                 give_groups_their_own(self.optimizer, rates=rates, decays=self._decays)
 
     def _load_scaler(self, checkpoint: str | None) -> None:
