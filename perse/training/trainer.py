@@ -40,6 +40,7 @@ from perse.files.runlog import (
     refuse_strangers,
     run_closed,
 )
+from perse.formats.json_text import read_object
 from perse.judgement import Judgement
 from perse.models import finding as models
 from perse.models.model_files import ADAPTER_CONFIG
@@ -380,7 +381,7 @@ def _finish(config: TrainConfig, base: Path, trained: Path, out: Path) -> None:
 
 def _name_base(settings: Path, name: str) -> None:
     """Of an adapter: its base as the run's settings have it; peft writes the folder of this machine that was loaded."""
-    said = json.loads(settings.read_text(encoding="utf-8")) | {"base_model_name_or_path": name}
+    said = {**read_object(settings, remedy="train again in another folder"), "base_model_name_or_path": name}
     settings.write_text(json.dumps(said, indent=2, sort_keys=True), encoding="utf-8")
 
 

@@ -84,7 +84,7 @@ def echo() -> Iterator[str]:
             status: int = 200
             said: Any = {"data": [{"id": "llama"}]}
             if sent:
-                Handler.asked += 1
+                Handler.asked += b"top_logprobs" not in sent  # a judge's first request, by which it looks what the server tells
                 status, said = 400, {"error": {"message": f"Incorrect API key provided: {told}", "code": 400}}
                 if Handler.asked % 3:
                     text = f"[Review] Fine, said {self.headers.get('Authorization')}.\n[Score] {random.Random(sent).randint(1, 10)}"
