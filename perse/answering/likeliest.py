@@ -51,7 +51,7 @@ def likeliest_labels(told: Sequence[Told], text: str, place: int, scale: Scale) 
         None if the tokens are not those of the text.
     """
     whole = "".join(one.token for one in told)
-    before = whole.find(text.strip())
+    before = whole.rfind(text.strip())  # what a server tells of thoughts comes before
     if before < 0 or not text.strip():
         return None
     at = before + place - (len(text) - len(text.lstrip()))

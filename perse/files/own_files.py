@@ -53,7 +53,8 @@ def write_own_bytes(path: Path, content: bytes, *, top: Path | None = None, ours
 def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Write files that belong together, such as a report's: if one cannot be written, all old ones stay.
 
-    Files that perse wrote there before and that have no successor go, unless they were edited.
+    Figures that perse wrote there before and that have no successor go, unless they were edited; other files stay, whatever the list in
+    the folder says, for a list may be a stranger's.
 
     Args:
         contents: by path in the folder, which is made if absent.
@@ -76,9 +77,18 @@ def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
         finish(resolved(folder))
         known = written_in(folder)
         ours = {name: known.get(name, []) for name in contents}
-        stale = [n for n in known.keys() - contents.keys() if leads_within(folder, n) and unchanged(folder / n, known[n])]
+        stale = [
+            name
+            for name in known.keys() - contents.keys()
+            if _is_figure(name) and leads_within(folder, name) and unchanged(folder / name, known[name])
+        ]
         listed = list_text({name: [hashlib.sha256(content).hexdigest()] for name, content in contents.items()}).encode()
         update_files(folder, {**contents, LIST: listed}, ours=ours, remove=stale)
+
+
+def _is_figure(name: str) -> bool:
+    """Whether a path in a report's folder is one that a report gives a figure."""
+    return name.startswith("figures/") and name.count("/") == 1 and name.endswith((".svg", ".png", ".csv"))
 
 
 def replace_folder(fresh: Path, place: Path, *, listed_in: Path | None = None) -> None:

@@ -35,9 +35,10 @@ WHOLE, SHARDED = "configs/accelerate/ddp.yaml", "configs/accelerate/fsdp2.yaml"
 
 
 def launch_file(config: TrainConfig) -> str:
-    """The one that the recipes are meant for: what trains an adapter fits on each device whole, what trains all weights does not.
-    `perse plan` looks closer."""
-    return SHARDED if config.lora is None and config.model.quantize is None else WHOLE
+    """The one that the recipes are meant for: what trains an adapter fits on each device whole, what trains all weights does not, and only
+    AdamW's state can be divided. `perse plan` looks closer."""
+    divided = config.lora is None and config.model.quantize is None and config.train.optimizer == "adamw"
+    return SHARDED if divided else WHOLE
 
 
 @dataclass(frozen=True)

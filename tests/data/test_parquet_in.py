@@ -13,9 +13,11 @@ from builders import pairwise_examples, pointwise_examples
 from command_line import perse
 from pyarrow import parquet
 
+from perse.batch.sharded.inputs import nested
 from perse.data.examples_file import read_examples, read_profile
 from perse.data.load import load_examples
 from perse.data.sources.lines import read_json_lines
+from perse.data.sources.whole import parquet_records
 from perse.errors import BadInput
 
 
@@ -78,3 +80,28 @@ def test_a_parquet_file_of_examples_is_scored_without_shards(tiny_model_folder: 
     done = perse(*asked)
     assert done.returncode == 0, done.stderr
     assert len((tmp_path / "run" / "judgements.jsonl").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (
+            pa.array([2**62], type=pa.int64()).cast(pa.timestamp("us")),
+            "row 1 or a later one holds a date or time that cannot be read",
+        ),
+        (
+            pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")]),
+            "is not UTF-8",
+        ),
+    ],
+    ids=["a time without an end", "bytes that are no text"],
+)
+def test_what_python_cannot_hold_of_a_parquet_file_is_told_in_a_sentence(column: Any, said: str, tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"when": column}), tmp_path / "odd.parquet")
+    with pytest.raises(BadInput, match=said):
+        list(parquet_records(tmp_path / "odd.parquet"))
+
+
+def test_a_number_of_a_thousand_digits_in_a_cell_is_told_in_a_sentence() -> None:
+    with pytest.raises(BadInput, match="column 'profile' holds no JSON .a number has 5000 digits"):
+        nested({"profile": "[" + "1" * 5000 + "]"})

@@ -174,11 +174,12 @@ def test_a_build_that_is_killed_goes_on_to_the_same_bytes_and_asks_again_only_wh
         time.sleep(0.02)
     killed.send_signal(signal.SIGKILL)
     killed.wait()
-    before = llama.asked[:]
+    seen = len(llama.asked)
+    before = [message for message in llama.asked if message != "Say yes."]  # by which a judge looks what the server tells
     assert len(before) == MANY == len(set(before)) and not out.exists()
     llama.delays = ""
     subprocess.run(line, env=environment, check=True, stderr=subprocess.DEVNULL)
-    again = [message for message in llama.asked[MANY:] if message in before]
+    again = [message for message in llama.asked[seen:] if message in before]
     assert again == [message for message in before if "All this was in 1717." in message]
     other = ["--writer", llama.url, "--cache", str(tmp_path / "other.sqlite")]
     run(*command(plots, tmp_path / "whole", *other, reviews=reviews))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -385,3 +386,23 @@ def test_a_folder_that_cannot_be_made_is_named_and_not_the_one_beside_it_that_is
             one_writer(target.with_name(f".{target.name}.perse-tmp"), target),
         ):
             pass
+
+
+def test_a_strangers_list_of_written_files_has_no_file_of_mine_removed(tmp_path: Path) -> None:
+    """The list names them with the digests that they have: empty ones, and those that everybody has."""
+    report = tmp_path / "report"
+    write_together(report, {"report.html": b"a page", "figures/old.svg": b"<svg/>"})
+    mine = {"notes.txt": b"", "LICENSE": b"terms", "sub/__init__.py": b"", "figures/mine.txt": b""}
+    for name, content in mine.items():
+        (report / name).parent.mkdir(exist_ok=True)
+        (report / name).write_bytes(content)
+    listed = json.loads((report / ".perse-files.json").read_text())
+    flat = json.dumps(listed)
+    digests = {name: [hashlib.sha256(content).hexdigest()] for name, content in mine.items()}
+    key = next((one for one, value in listed.items() if isinstance(value, dict)), None)
+    named = {**listed, key: {**listed[key], **digests}} if key else {**listed, **digests}
+    (report / ".perse-files.json").write_text(json.dumps(named))
+    assert "figures/old.svg" in flat
+    write_together(report, {"report.html": b"another page"})
+    assert {name: (report / name).read_bytes() for name in mine} == mine
+    assert not (report / "figures" / "old.svg").exists(), "a figure of the report before"

@@ -57,6 +57,18 @@ def test_labels_that_can_have_next_to_nothing_are_nothing() -> None:
     assert found.probabilities == (1.0, 0.0) and found.mass == pytest.approx(0.9)
 
 
+def test_thoughts_that_a_server_tells_before_the_answer_are_not_taken_for_it() -> None:
+    thoughts = [
+        told("They", {"They": 1.0}),
+        told(" gave", {" gave": 1.0}),
+        told("7", {"7": 0.5, "2": 0.5}),
+        told(".", {".": 1.0}),
+    ]
+    alone = {str(n): 0.01 for n in range(1, 10)} | {"7": 0.9, "10": 0.01}
+    found = likeliest_labels([*thoughts, told("7", alone)], "7", 0, SCORES)
+    assert found is not None and found.probabilities is not None and found.probabilities[6] == pytest.approx(0.9 / 0.99)
+
+
 SPLIT = {"7": 0.5, "8": 0.2, "1": 0.12} | {str(n): 0.03 for n in (2, 3, 4, 5, 6, 9)}
 SPACE = (*STEM, told(" ", {" ": 1.0}))
 

@@ -103,6 +103,8 @@ def test_adapters_are_trained_whole_on_each_device_and_all_weights_are_divided()
     said = {name: launch_file(load_config(name, ["data.path=x"])).rpartition("/")[2] for name in recipes()}
     assert {name for name, file in said.items() if file == "fsdp2.yaml"} == {"llama2_7b_full", "llama2_13b_full"}
     assert set(said.values()) == {"fsdp2.yaml", "ddp.yaml"} and all((CONFIGS / file).exists() for file in said.values())
+    coarse = load_config("llama2_7b_full", ["data.path=x", "train.optimizer=adafactor"])  # whose state is not divided
+    assert launch_file(coarse).endswith("ddp.yaml")
     done = CliRunner().invoke(app, ["train", "--launch-file", "--config", "llama2_13b_lora", "data.path=x"])
     assert (done.exit_code, done.output) == (0, "configs/accelerate/ddp.yaml\n")
 

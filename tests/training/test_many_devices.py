@@ -193,7 +193,7 @@ def test_killed_while_a_checkpoint_is_written_it_goes_on_from_the_one_before(
     way: str | None, alone: dict[str, Path], together: Made, tiny_model_folder: Path, data: Path, tmp_path: Path
 ) -> None:
     whole, killed = together("lora", way) if way else alone["lora"], tmp_path / "killed"
-    given = settings(tiny_model_folder, data, killed)
+    given = settings(tiny_model_folder, data, killed, *MORE["lora"])
     slow = tmp_path / "slow.py"
     slow.write_text(SLOW.replace("TESTS", str(Path(__file__).parent)), encoding="utf-8")
     begun = command(way, 2, given, script=str(slow)) if way else [sys.executable, str(slow), *command(None, 1, given)[2:]]

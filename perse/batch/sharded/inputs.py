@@ -8,7 +8,6 @@ fetched file by file.
 from __future__ import annotations
 
 import glob
-import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from perse.data.sources.lines import holds_records, is_csv, read_records, suffix
 from perse.data.sources.whole import without_nulls
 from perse.errors import BadInput
 from perse.files.runlog import MANIFEST, file_digest
+from perse.formats.json_text import parsed
 from perse.formats.plain_files import refuse_endless
 from perse.installing import install
 from perse.records import Example, parse_example
@@ -114,12 +114,12 @@ def nested(fields: dict[str, Any]) -> dict[str, Any]:
             and value.lstrip().startswith(NESTED)
         ):
             try:
-                value = json.loads(value)
-            except json.JSONDecodeError as error:
+                value = parsed(value)
+            except ValueError as error:
                 if name == "query":  # a text may begin with a bracket
                     told[name] = value
                     continue
-                raise BadInput(f"column '{name}' holds no JSON ({error.msg} at character {error.pos + 1})") from None
+                raise BadInput(f"column '{name}' holds no JSON ({error})") from None
         told[name] = without_nulls(value)
     return told
 

@@ -79,6 +79,10 @@ def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
                     yield number, {name: _plain(value) for name, value in row.items()}
     except (pyarrow.ArrowException, OSError) as error:
         raise BadInput(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{path}: cannot be read as Parquet (a text of row {number + 1} or later is not UTF-8)") from None
+    except (OverflowError, ValueError) as error:  # Python's dates end at year 9999, Parquet's and 'infinity' do not
+        raise BadInput(f"{path}: row {number + 1} or a later one holds a date or time that cannot be read ({error})") from None
     if not number:
         raise BadInput(f"{path}: the file is empty; expected at least one row")
 
