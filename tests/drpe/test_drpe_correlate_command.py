@@ -269,4 +269,6 @@ def test_a_lower_correlation_that_is_shown_is_named_where_the_highest_is_not() -
     )
     del rows["narrow"]
     rows["low"] = agreeing(0.1, -0.3)
-    assert answer(found).startswith("No method is shown to agree with people over 40 candidates of 10 documents: the highest")
+    assert answer(found).startswith(
+        "Pooled, no method is shown to agree with people over 40 candidates of 10 documents: the highest"
+    )

@@ -75,7 +75,7 @@ def answer(found: Correlations) -> str:
         highest = f"the highest pooled Pearson correlation, that of {best}, is {in_words(of)}"
         if agree := [name for name in others if found.rows[name].mean["pooled"]["pearson"].above_zero]:
             return f"Of {over.removeprefix('over ')} {highest} and not shown to be above 0; that of {_listed(agree)} is."
-        return f"No method is shown to agree with people {over}: {highest}."
+        return f"Pooled, no method is shown to agree with people {over}: {highest}.{_elsewhere(found)}"
     said = f"{best} agrees most with people {over}, with a pooled Pearson correlation of {in_words(of)}"
     if not others:
         return f"{said}; there is no other method beside it."
@@ -89,6 +89,17 @@ def answer(found: Correlations) -> str:
         if names
     ]
     return f"{said}. This is {'; '.join(f'{word} {_listed(names)}' for word, names in parts)}."
+
+
+def _elsewhere(found: Correlations) -> str:
+    """What is above 0 within documents or by system, where nothing is that is pooled; a sentence, or nothing."""
+    words: dict[Level, str] = {"within": "within documents", "systems": "by system"}
+    parts = []
+    for level, word in words.items():
+        agree = [name for name, row in found.rows.items() if level in row.mean and row.mean[level]["pearson"].above_zero]
+        if agree:
+            parts.append(f"{word} that of {_listed(agree)} is")
+    return f" But {' and '.join(parts)} above 0 (below)." if parts else ""
 
 
 def _of(found: Correlations, method: str) -> list[PairedDifference]:
