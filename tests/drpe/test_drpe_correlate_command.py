@@ -272,3 +272,5 @@ def test_a_lower_correlation_that_is_shown_is_named_where_the_highest_is_not() -
     assert answer(found).startswith(
         "Pooled, no method is shown to agree with people over 40 candidates of 10 documents: the highest"
     )
+    rows["low"].mean["within"] = agreeing(0.9, 0.8).mean["pooled"]
+    assert answer(found).endswith(" But within documents that of low is above 0 (below).")
