@@ -13,6 +13,7 @@ from tolerances import logprob
 from torch.nn.attention.flex_attention import flex_attention as plain
 
 from perse.errors import BadInput
+from perse.settings.training import Attention
 from perse.training.rows import flex
 from perse.training.rows.attention import dense_mask, flex_attention_forward, set_attention, tree_attention_forward
 from perse.training.rows.batches import collate
@@ -72,12 +73,13 @@ def test_its_output_is_tree_attentions(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_whole_model_computes_the_same_row_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flex, "_kernel", lambda: plain)
     monkeypatch.setattr("perse.training.rows.attention.has_flex", lambda _: True)
-    batch = collate([packed(BRANCHES)], attention="flex")
-    del batch["labels"]
     found = []
-    for how in ("flex", "tree"):
+    how: Attention
+    for how in ("flex", "mask"):
         model = copy.deepcopy(model_of("llama"))
         assert set_attention(model, how) == how
+        batch = collate([packed(BRANCHES)], attention=how)
+        del batch["labels"]
         with torch.no_grad():
             found.append(model(**batch).logits)
     assert float((found[0] - found[1]).abs().max()) <= logprob(model, 40)
