@@ -25,7 +25,7 @@ from unittest import mock
 import torch
 
 from perse.identity import draw
-from perse.settings.training import Data, Lora, Model, Train, TrainConfig
+from perse.settings.training import Attention, Data, Lora, Model, Train, TrainConfig
 from perse.training.finite import FiniteGradients
 from perse.training.launched import ALONE
 from perse.training.model.adapting import adapted
@@ -74,13 +74,15 @@ SCENARIOS = {
 
 @dataclass(frozen=True)
 class Way:
-    """How an arm trains; `single`: one example a forward; `head`: the LM head at the learned tokens only."""
+    """How an arm trains; `single`: one example a forward; `head`: the LM head at the learned tokens only; `attention`: of ours, the
+    default's where it is None."""
 
     trl: bool = True
     checkpointing: bool = False
     single: bool = False
     padding_free: bool = False
     head: bool = False
+    attention: Attention | None = None
 
 
 OURS = "ours"
@@ -95,6 +97,7 @@ WAYS = {
     "trl-single+head": Way(single=True, head=True),
     "trl-padding-free+head": Way(padding_free=True, head=True),
     OURS: Way(trl=False),
+    f"{OURS}-tree": Way(trl=False, attention="tree"),
 }
 
 
@@ -155,7 +158,7 @@ def begin(name: str, base: Any, settings: Settings, examples: Sequence[tuple[Bra
     torch.manual_seed(config.train.seed)  # the adapter's first weights
     model = adapted(model, config.lora, checkpointing=False)
     arguments = training_arguments(config, folder, steps=len(examples), watching=None, begun=False, process=ALONE)
-    trainer = _trl(way, model, arguments, examples) if way.trl else _ours(model, arguments, examples)
+    trainer = _trl(way, model, arguments, examples) if way.trl else _ours(way, model, arguments, examples)
     if way.checkpointing:
         trainer.model.gradient_checkpointing_enable()  # as Trainer.train does first
     trainer.create_optimizer()
@@ -199,7 +202,7 @@ def _trl(way: Way, model: Any, ours: Any, examples: Sequence[tuple[Branch, ...]]
     return SFTTrainer(model, arguments, train_dataset=datasets.Dataset.from_dict(data), processing_class=_tokenizer())
 
 
-def _ours(model: Any, arguments: Any, examples: Sequence[tuple[Branch, ...]]) -> Any:
+def _ours(way: Way, model: Any, arguments: Any, examples: Sequence[tuple[Branch, ...]]) -> Any:
     """As perse.training.trainer has it, with rows that are given instead of drawn, and nobody watched."""
     rows = Schedule(tuple(examples), rows_per_step=1, epochs=1, share=True)
     throughput = Throughput(rows, passed(model), peak=None)
@@ -207,7 +210,7 @@ def _ours(model: Any, arguments: Any, examples: Sequence[tuple[Branch, ...]]) ->
         model=model,
         args=arguments,
         train_dataset=RowDataset(rows),
-        data_collator=partial(collate, attention=set_attention(model, "tree")),
+        data_collator=partial(collate, attention=set_attention(model, way.attention)),
         compute_loss_func=answer_loss,
         callbacks=[FiniteGradients(rows), throughput],
         speed=throughput.numbers,

@@ -9,7 +9,7 @@ comes (padded, gradient checkpointing); the same without checkpointing; one exam
 with "+head" are explained in train_arms.py, and left out on CUDA, where they are what TRL does anyway.
 
 The arms take turns step by step in one process, each round begun by the next one; the first 2 rounds are discarded and
-medians compared. `--memory` then runs 3 steps of each arm in a process of its own, and reads the peak of resident memory (on
+medians compared; `mfu` is what an arm's own rows need, by what the device could do. `--memory` then runs 3 steps of each arm in a process of its own, and reads the peak of resident memory (on
 CUDA of allocated memory) above the loaded model, which is compared with TRL's least and with what was its best in time.
 """
 
@@ -25,7 +25,8 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,10 @@ from rich.table import Table
 from train_arms import DEFAULT, OURS, SCENARIOS, WAYS, Arm, Settings, Step, begin, examples_of, peak, step
 
 from perse.models import finding as models
+from perse.training.planning.flops import passed, training_flops
 from perse.training.rows.branches import Branch
-from perse.training.rows.trie import packed
+from perse.training.rows.trie import packed, row_size
+from perse.training.throughput import device_peak
 
 DISCARDED = 2
 """Steps of every arm before those that count."""
@@ -70,8 +73,8 @@ def main() -> None:
                 steps = take_turns(arms, rounds)
                 same_loss(steps, 0.02 if options.autocast or options.dtype == "bfloat16" else 1e-4)
                 counted = {arm: own[DISCARDED:] for arm, own in steps.items()}
-                _show_speed(options, name, examples[:rounds], counted)
-            del arms
+                _show_speed(options, name, examples[:rounds], counted, needs=partial(operations, arms))
+            arms.clear()
         if options.memory and not options.one:
             _show_memory(options, name, {arm: _peak_apart(options, name, arm) for arm in options.arms}, _rivals(counted))
 
@@ -117,6 +120,15 @@ def same_loss(steps: Mapping[str, Sequence[Step]], tolerance: float) -> None:
         sys.exit(f"the arms do not learn the same examples; their first losses: {first}")
 
 
+def operations(arms: Mapping[str, Arm], arm: str, branches: Sequence[Branch]) -> float | None:
+    """What training on these examples needs by the way of `arm`, padding and what is computed twice left out; None if it is not known."""
+    weights = passed(arms[arm].model)
+    if weights is None:
+        return None
+    size = row_size(branches, share=not WAYS[arm].trl)
+    return training_flops(weights, tokens=size.tokens, pairs=size.pairs, learned=size.learned)
+
+
 def _peak_apart(options: argparse.Namespace, scenario: str, arm: str) -> int:
     command = [sys.executable, __file__, *(word for word in sys.argv[1:] if word != "--memory")]
     command += ["--one", arm, "--arms", arm, "--scenarios", scenario]
@@ -127,7 +139,12 @@ def _peak_apart(options: argparse.Namespace, scenario: str, arm: str) -> int:
 
 
 def _show_speed(
-    options: argparse.Namespace, name: str, examples: Sequence[tuple[Branch, ...]], steps: Mapping[str, Sequence[Step]]
+    options: argparse.Namespace,
+    name: str,
+    examples: Sequence[tuple[Branch, ...]],
+    steps: Mapping[str, Sequence[Step]],
+    *,
+    needs: Callable[[str, Sequence[Branch]], float | None],
 ) -> None:
     middle = {arm: statistics.median(one.seconds for one in own) for arm, own in steps.items()}
     lengths = [[branch.tokens for branch in one] for one in examples]
@@ -138,11 +155,15 @@ def _show_speed(
         f"sharing saves {1 - row / alone:.0%} of them, padding adds {padded / alone - 1:.0%}"
     )
     lines = []
+    peak = device_peak(torch.bfloat16 if options.autocast or options.dtype == "bfloat16" else torch.float32)
     for arm, own in steps.items():
         seconds = [one.seconds for one in own]
+        counted = [needs(arm, one) for one in examples[DISCARDED : DISCARDED + len(own)]]
+        used = [flops / one / peak for flops, one in zip(counted, seconds, strict=True) if flops and peak]
         lines.append([arm, f"{middle[arm]:.3f}", f"{min(seconds):.3f}", f"{max(seconds):.3f}"])
         lines[-1] += [f"{len(examples[0]) / middle[arm]:.2f}", *_faster(steps, arm)]
-    columns = ("arm", "s a step (median)", "fastest", "slowest", "examples/s", "this / ours", "in single rounds")
+        lines[-1].append(f"{statistics.median(used):.0%}" if used else "")
+    columns = ("arm", "s a step (median)", "fastest", "slowest", "examples/s", "this / ours", "in single rounds", "mfu")
     notes = [
         f"{label} ({arm}): ours is {middle[arm] / middle[OURS]:.2f} times as fast"
         for label, arm in _rivals(steps).items()
@@ -269,7 +290,8 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
         if own <= options.answer:
             parser.error(f"--answer is {options.answer}, and an example of {name} has {own} tokens of its own; give fewer")
     if options.arms is None:
-        options.arms = [arm for arm, way in WAYS.items() if not (way.head and torch.cuda.is_available())]
+        gpu = torch.cuda.is_available()  # where ours has one kernel instead of `tree`'s many
+        options.arms = [arm for arm, way in WAYS.items() if not (way.head if gpu else way.attention)]
     return options
 
 

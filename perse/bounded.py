@@ -3,7 +3,9 @@
 A chat template is a program, and a configuration says how many layers are built: either can ask for more than any machine
 has. No list of forbidden constructs is complete, and Python cannot be stopped in the middle of one; a process can. The child is
 a fork, which begins within milliseconds with everything imported, prints and reads nothing, and hands back JSON. It must not
-compute on a device or in many threads, which a fork of a process that has threads cannot do.
+compute on a device or in many threads, which a fork of a process that has threads cannot do; so it sees no GPU.
+
+Memory is what it can write to. Addresses that are only reserved do not count: a CUDA driver reserves more than any machine has.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ STILL = 60.0
 WAITED = 60
 """Seconds of patience in all for each second of computing."""
 LOOK = 0.5
+_CRASHES = {-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGILL, -signal.SIGFPE}
+"""Ends that are not ours: of code that does not look whether it got the memory that it asked for, or of a fault."""
 
 
 class Failed(Exception):
@@ -65,11 +69,13 @@ def bounded(work: Callable[[], Any], *, seconds: int, megabytes: int) -> Any:
         os.close(read)
         with suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        _, status = os.waitpid(child, 0)
     try:
         answer = json.loads(told or b"")
     except ValueError:
-        raise Exceeded(f"it takes more than {seconds} s or {megabytes} MB") from None
+        ended = os.waitstatus_to_exitcode(status)
+        crash = f" (its process ended by {signal.Signals(-ended).name})" if ended in _CRASHES else ""
+        raise Exceeded(f"it takes more than {seconds} s or {megabytes} MB{crash}") from None
     if "error" in answer:
         raise Failed(answer["error"])
     return answer["result"]
@@ -94,9 +100,10 @@ def _work(work: Callable[[], Any], write: int, *, seconds: int, megabytes: int) 
         signal.alarm(WAITED * seconds)  # should the parent be killed before it can end this
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         _lower(resource.RLIMIT_CPU, seconds)
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
         with suppress(OSError):  # not Linux: time alone is limited
-            pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-            _lower(resource.RLIMIT_AS, pages * resource.getpagesize() + (megabytes << 20))
+            pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])  # data and stack
+            _lower(resource.RLIMIT_DATA, pages * resource.getpagesize() + (megabytes << 20))
         try:
             told = json.dumps({"result": work()}).encode()
         except MemoryError:

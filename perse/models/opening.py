@@ -284,6 +284,7 @@ def _compared(folder: Path) -> dict[str, Any]:
     """The tensors that the library would load, by name and shape; of a quantized model only the number of parameters."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
     config: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     if getattr(config, "quantization_config", None) is not None:
@@ -291,14 +292,16 @@ def _compared(folder: Path) -> dict[str, Any]:
         with torch.device("meta"):
             model = make(config, trust_remote_code=False)
         return {"parameters": _parameters(model), "mismatched": [], "missing": [], "unexpected": []}
-    load: Any = AutoModelForCausalLM.from_pretrained
-    model, told = load(
-        folder,
+    kind: Any = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
+    # By name and shape alone: mapping the files, which hold more than the memory that there is here, would be refused.
+    named = {name: torch.empty(shape, device="meta") for name, shape in files.model_tensors(folder).items()}
+    model, told = kind.from_pretrained(
+        None,
         config=config,
+        state_dict=named,
         device_map={"": "meta"},
         ignore_mismatched_sizes=True,
         output_loading_info=True,
-        **_safe(False),
     )
     if told["error_msgs"]:
         raise ValueError(str(told["error_msgs"][0]))

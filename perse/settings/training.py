@@ -14,7 +14,7 @@ from perse.rendering.prompt import ANSWER_TOKENS, MAX_WORDS
 from perse.settings.config import LOCAL, Section, load_settings, packaged_recipes
 from perse.settings.watching import Watch
 
-Attention = Literal["tree", "mask"]
+Attention = Literal["flex", "tree", "mask"]
 """How a row's tokens are kept to their own paths: `tree` computes nothing else; `mask` works for any attention."""
 
 MIN_LR_RATE, POWER, WSD_DECAY = 0.1, 2.0, 0.1
@@ -110,7 +110,8 @@ class Train(Section):
     """Examples of one group (the same profile) that share its tokens in a row, at most; 1 shares nothing. Where `batch_size` is
     more, the rest of a row is for other profiles."""
     attention: Attention | None = None
-    """`tree` or `mask`; by default `tree` where transformers lets the model's attention be exchanged. Both are exact."""
+    """How a row's examples are kept apart; all are exact. By default the first that the model and the device take: `flex` (one kernel,
+    compiled for GPUs), `tree` (computes the same piece by piece), `mask` (for models whose attention cannot be exchanged)."""
     rows_per_step: int = Field(default=1, ge=1, le=1_000_000)
     """Rows of an optimizer step, over all devices; the world size must divide it, so a step is the same on any number of them."""
     world_size: int | None = Field(default=None, ge=1)

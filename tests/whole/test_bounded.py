@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import faulthandler
+import mmap
 import os
 import time
 from typing import Any
@@ -66,3 +68,25 @@ def test_what_never_ends_in_all_has_an_end(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(perse.bounded.signal, "alarm", lambda seconds: None)
     with pytest.raises(Stalled, match="for most of the time"):
         bounded(lambda: time.sleep(600), seconds=1, megabytes=100)
+
+
+def test_addresses_that_are_only_reserved_are_no_memory() -> None:
+    """A CUDA driver, and the C library for each thread, reserve more than a machine has; on a machine with a GPU no model could be loaded."""
+
+    def reserving() -> int:
+        return len(mmap.mmap(-1, 16 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ))
+
+    assert bounded(reserving, seconds=5, megabytes=100) == 16 << 30
+    with pytest.raises(Exceeded, match=r"^it takes more than 5 s or 100 MB$"):
+        bounded(lambda: len(bytearray(200 << 20)), seconds=5, megabytes=100)
+
+
+def test_the_child_sees_no_gpu_and_a_crash_names_its_signal() -> None:
+    assert bounded(lambda: os.environ["CUDA_VISIBLE_DEVICES"], seconds=5, megabytes=100) == ""
+
+    def crashing() -> None:
+        faulthandler.disable()  # pytest's would print a page
+        os.abort()
+
+    with pytest.raises(Exceeded, match=r"\(its process ended by SIGABRT\)$"):
+        bounded(crashing, seconds=5, megabytes=100)

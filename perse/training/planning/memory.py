@@ -91,7 +91,7 @@ def activations(
     Raises:
         BadInput: tree attention was asked of a model that cannot.
     """
-    used = set_attention(model, attention)
+    used = set_attention(model, "tree" if attention == "flex" else attention)  # both save the same
     if checkpointing:
         model.gradient_checkpointing_enable()
     model.train()

@@ -3,8 +3,8 @@
 A path is cut into pieces that need no mask: each span on itself (causal), and all that branches off from a span on that
 span (whole). The kernel gives the log-sum-exp of every piece, by which the pieces are merged; going back, each piece is given
 the merged output and log-sum-exp, from which it finds its exact share of the gradient. So a row costs its `Tree.pairs`
-and not L x L, and keeps queries, keys, values and output once. `dense_mask` is the slow twin, for models whose attention
-takes a mask only.
+and not L x L, and keeps queries, keys, values and output once. On a GPU, where many small kernels wait for each other, `flex` does
+the same in one. `dense_mask` is the slow twin, for models whose attention takes a mask only.
 
 Letters: L tokens, H query heads, G key-value heads, D width of a head. The row is a batch of one.
 """
@@ -22,34 +22,38 @@ from transformers import AttentionInterface
 from perse.errors import BadInput
 from perse.settings.training import Attention
 from perse.training.model.adapting import without_adapter
+from perse.training.model.heads import head_widths
+from perse.training.rows.flex import flex_attention, has_flex
 from perse.training.rows.packable import looks_back
 from perse.training.rows.trie import Tree
 
-NAME = "perse_tree"
-"""Under this name transformers finds `tree_attention_forward`."""
+NAMES: dict[Attention, str] = {"tree": "perse_tree", "flex": "perse_flex"}
+"""Under these names transformers finds `tree_attention_forward` and `flex_attention_forward`."""
 
 
-def use_tree_attention(model: Any, *, computed: torch.dtype | None = None) -> None:
-    """Let `model` attend by the `tree` that a batch carries.
+def use_tree_attention(model: Any, way: Attention = "tree", *, computed: torch.dtype | None = None) -> None:
+    """Let `model` attend by the `tree` that a batch carries: piece by piece (`tree`), or by one compiled kernel (`flex`).
 
     Raises:
         BadInput: the model's attention cannot be exchanged; the message names the setting that works.
     """
-    if not takes_tree(model, computed=computed or model.dtype):
+    if way not in ways(model, computed=computed or model.dtype):
+        kernel = "torch compiles no kernel for it here, which needs a GPU, Triton and heads of 16 and more"
+        if way == "tree":
+            kernel = "the GPU has no flash kernel for its type and width"
         raise BadInput(
-            f"the attention of {type(model).__name__} cannot be exchanged for tree attention (transformers does not allow it, "
-            "it does more than plain attention, or the GPU has no flash kernel for its type and width); set "
-            "train.attention=mask, which is exact, too, and slower"
+            f"the attention of {type(model).__name__} cannot be exchanged for {way} attention (transformers does not allow it, "
+            f"it does more than plain attention, or {kernel}); set train.attention=mask, which is exact, too, and slower"
         )
-    AttentionInterface.register(NAME, tree_attention_forward)
-    model.set_attn_implementation(NAME)
+    AttentionInterface.register(NAMES[way], tree_attention_forward if way == "tree" else flex_attention_forward)
+    model.set_attn_implementation(NAMES[way])
 
 
 def use_mask(model: Any) -> None:
     """Let `model` attend by the `dense_mask` that a batch carries, with capped scores (Gemma 2) where it has them."""
     if _caps_scores(model):
         model.set_attn_implementation("eager")
-    elif model.config._attn_implementation == NAME:
+    elif model.config._attn_implementation in NAMES.values():
         model.set_attn_implementation("sdpa")
     if model.config._attn_implementation == "eager":
         model.base_model.register_forward_pre_hook(_added_mask, with_kwargs=True)
@@ -64,20 +68,29 @@ def _added_mask(module: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, di
     return args, {**kwargs, "attention_mask": added}
 
 
-def takes_tree(model: Any, *, computed: torch.dtype) -> bool:
-    """Whether transformers lets this model's attention be exchanged, it is plain (no dropout on its weights, capped scores,
-    sinks, or values of another width), and torch has a flash kernel for what is `computed`: on a GPU that is for 16 bits and
-    some widths only."""
+def ways(model: Any, *, computed: torch.dtype) -> list[Attention]:
+    """How a row of this model can be kept to its paths, the fastest first.
+
+    Other than by a mask, only where transformers lets the attention be exchanged and it is plain: no dropout on its weights, capped
+    scores, sinks, or values of another width.
+    """
     config = model.config.get_text_config()
     sinks = any(name.endswith("sinks") for name, _ in model.named_parameters())
-    if sinks or getattr(config, "v_head_dim", None):
-        return False
-    if model.device.type == "cuda" or (model.device.type == "cpu" and torch.cuda.is_available()):  # where the Trainer puts it
-        width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-        if computed == torch.float32 or width % 8 or width > 256 or torch.cuda.get_device_capability() < (8, 0):
-            return False
     dropped = any(getattr(config, name, 0.0) for name in ("attention_dropout", "attn_pdrop", "attention_probs_dropout_prob"))
-    return bool(model._supports_attention_backend) and not dropped and not _caps_scores(model)
+    plain = not (sinks or dropped or getattr(config, "v_head_dim", None) or _caps_scores(model))
+    if not (plain and model._supports_attention_backend):
+        return ["mask"]
+    found: list[Attention] = ["flex"] if has_flex(model) else []
+    return [*found, *(["tree"] if _has_flash(model, computed) else []), "mask"]  # type: ignore[list-item]
+
+
+def _has_flash(model: Any, computed: torch.dtype) -> bool:
+    """Whether torch has a flash kernel for what is `computed`: on a GPU that is for 16 bits and some widths only."""
+    if model.device.type == "cuda" or (model.device.type == "cpu" and torch.cuda.is_available()):  # where the Trainer puts it
+        strange = any(width % 8 or width > 256 for width in head_widths(model))
+        if computed == torch.float32 or strange or torch.cuda.get_device_capability() < (8, 0):
+            return False
+    return True
 
 
 def _caps_scores(model: Any) -> bool:
@@ -110,6 +123,42 @@ def tree_attention_forward(
         BadInput: the layer does more than plain attention.
     """
     more = _beyond_plain(dropout, softcap, s_aux, {"attention_mask": attention_mask, **others})
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    # Under autocast the rotation leaves queries and keys in float32; values have the type to compute in.
+    parts = query.to(value.dtype), key.to(value.dtype), value
+    out: Tensor = _TreeAttention.apply(*parts, _followed(tree, *parts, more, sliding_window), scale)  # type: ignore[no-untyped-call]
+    return out.transpose(1, 2).contiguous(), None
+
+
+def flex_attention_forward(
+    module: torch.nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    tree: Tree | None = None,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    sliding_window: int | None = None,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    **others: Any,
+) -> tuple[Tensor, None]:
+    """As `tree_attention_forward`, by one compiled kernel."""
+    more = _beyond_plain(dropout, softcap, s_aux, {"attention_mask": attention_mask, **others})
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    parts = query.to(value.dtype), key.to(value.dtype), value
+    out = flex_attention(*parts, _followed(tree, *parts, more, sliding_window), scale)
+    return out.transpose(1, 2).contiguous(), None
+
+
+def _followed(tree: Tree | None, query: Tensor, key: Tensor, value: Tensor, more: str, window: int | None) -> Tree:
+    """The tree that a layer follows.
+
+    Raises:
+        BadInput: it does `more` than that, or cannot.
+    """
     if tree is None:
         more = "layers do not hand the row's structure on to their attention"
     elif value.shape[-1] != query.shape[-1]:
@@ -117,12 +166,9 @@ def tree_attention_forward(
     if more:
         raise BadInput(f"this model's {more}, which tree attention does not do; set train.attention=mask")
     assert tree is not None
-    if sliding_window is not None and sliding_window < tree.depth:
-        raise BadInput(looks_back(sliding_window, tree.depth))
-    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    # Under autocast the rotation leaves queries and keys in float32; values have the type to compute in.
-    out: Tensor = _TreeAttention.apply(query.to(value.dtype), key.to(value.dtype), value, tree, scale)  # type: ignore[no-untyped-call]
-    return out.transpose(1, 2).contiguous(), None
+    if window is not None and window < tree.depth:
+        raise BadInput(looks_back(window, tree.depth))
+    return tree
 
 
 _USED = {"position_ids", "cache_position", "position_embeddings"}
@@ -263,21 +309,23 @@ def set_attention(model: Any, asked: Attention | None, *, computed: torch.dtype 
         BadInput: tree attention was asked of a model that cannot.
     """
     inner = without_adapter(model)
-    if asked == "mask" or (asked is None and not takes_tree(inner, computed=computed or model.dtype)):
+    way = asked or ways(inner, computed=computed or model.dtype)[0]
+    if way == "mask":
         use_mask(inner)
-        return "mask"
-    use_tree_attention(inner, computed=computed or model.dtype)
-    return "tree"
+    else:
+        use_tree_attention(inner, way, computed=computed or model.dtype)
+    return way
 
 
 @contextmanager
 def plain_attention(model: Any) -> Iterator[None]:
     """Meanwhile the model attends as it would without us: prompts one by one, with a cache and without a tree."""
-    if model.config._attn_implementation != NAME:
+    ours = model.config._attn_implementation
+    if ours not in NAMES.values():
         yield
         return
     model.set_attn_implementation("sdpa")
     try:
         yield
     finally:
-        model.set_attn_implementation(NAME)
+        model.set_attn_implementation(ours)

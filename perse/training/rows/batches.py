@@ -29,7 +29,7 @@ def collate(rows: Sequence[PackedRow], *, attention: Attention = "tree") -> dict
         the model's configuration it would be saved with the model; and `tree`, or `attention_mask` (1, 1, L, L).
     """
     (row,) = rows
-    structure = {"tree": row.tree} if attention == "tree" else {"attention_mask": dense_mask(row.tree)}
+    structure = {"attention_mask": dense_mask(row.tree)} if attention == "mask" else {"tree": row.tree}
     return {
         "input_ids": torch.tensor([row.ids]),
         "position_ids": torch.tensor([row.positions]),

@@ -22,7 +22,7 @@ from perse.errors import BadInput
 from perse.settings.training import Attention
 from perse.training.model.adapting import without_adapter
 from perse.training.model.looking import only_looking
-from perse.training.rows.attention import plain_attention, set_attention
+from perse.training.rows.attention import plain_attention, set_attention, ways
 from perse.training.rows.batches import collate
 from perse.training.rows.branches import Branch
 from perse.training.rows.schedule import Schedule
@@ -88,34 +88,31 @@ def prove(model: Any, branches: Sequence[Branch], *, attention: Attention, share
 def proven_attention(
     model: Any, branches: Sequence[Branch], attention: Attention, *, share: bool, asked: Attention | None, dtype: torch.dtype
 ) -> Attention:
-    """The attention that is proven on these examples: the one that is set, or where none was asked for, `mask`, which is set then.
+    """The attention that is proven on these examples: the one that is set, or where none was asked for, the next that the model takes.
 
     Raises:
         BadInput: examples in a row of this model are not what they are alone.
     """
-    name = type(without_adapter(model)).__name__
-
-    def proven(way: Attention) -> Proof:
-        return prove(model, branches, attention=way, share=share, dtype=dtype)
-
+    inner = without_adapter(model)
+    slower = [] if asked is not None else ways(inner, computed=dtype)
+    slower = slower[slower.index(attention) + 1 :] if attention in slower else []
     try:
-        found = proven(attention)
-    except BadInput:  # a layer does what tree attention does not
-        if asked is not None or attention == "mask":
+        found = prove(model, branches, attention=attention, share=share, dtype=dtype)
+    except BadInput as error:  # a layer does what this attention does not, or torch made no kernel
+        if not slower:
             raise
-        found = None
-    if asked is None and attention == "tree" and not (found and found.holds):
-        log.warning(
-            "rows of %s are masked (train.attention=mask), which is slower: %s",
-            name,
-            f"with tree attention two examples are {found}" if found else "its layers do more than tree attention does",
-        )
-        attention = set_attention(model, "mask")
-        found = proven(attention)
-    assert found is not None
-    refuse_unproven(name, found, attention)
-    log.info("two examples in one row of this model are %s", found)
-    return attention
+        told = str(error)
+    else:
+        if found.holds or not slower:
+            refuse_unproven(type(inner).__name__, found, attention)
+            log.info("two examples in one row of this model are %s (train.attention=%s)", found, attention)
+            return attention
+        told = f"two examples are {found}"
+    log.warning(
+        "rows are computed by train.attention=%s, as by %s, which is faster, they cannot be: %s", slower[0], attention, told
+    )
+    set_attention(model, slower[0], computed=dtype)
+    return proven_attention(model, branches, slower[0], share=share, asked=asked, dtype=dtype)
 
 
 def refuse_unproven(name: str, found: Proof, attention: Attention) -> None:
@@ -124,7 +121,7 @@ def refuse_unproven(name: str, found: Proof, attention: Attention) -> None:
         BadInput: examples in a row of this model are not what they are alone.
     """
     if not found.holds:
-        remedy = "train.attention=mask, or " if attention == "tree" else ""
+        remedy = "" if attention == "mask" else "train.attention=mask, or "
         raise BadInput(
             f"two examples in one row of {name} with train.attention={attention} are {found}, which is more than rounding in "
             f"{str(found.dtype).removeprefix('torch.')}; nothing would be learned as it is asked. Set {remedy}model.path to another"

@@ -17,7 +17,7 @@ Gradients = dict[str, torch.Tensor]
 
 def loss_alone(model: Any, branch: Branch, learned: int) -> torch.Tensor:
     """An example's share of the loss over `learned` tokens: no positions, mask or index map given, logits of every place."""
-    ids = torch.tensor([branch.prompt + branch.answer])
+    ids = torch.tensor([branch.prompt + branch.answer], device=model.device)
     logits = model(input_ids=ids, use_cache=False).logits[0, :-1].float()
     return -torch.log_softmax(logits, -1)[torch.arange(len(logits)), ids[0, 1:]][-len(branch.answer) :].sum() / learned
 
@@ -38,6 +38,7 @@ def together(model: Any, branches: Sequence[Branch], attention: Attention, *, sh
     """Loss and gradients of the branches as one packed row."""
     model.zero_grad()
     batch = collate([packed(branches, share=share)], attention=attention)
+    batch = {name: value.to(model.device) if isinstance(value, torch.Tensor) else value for name, value in batch.items()}
     labels = batch.pop("labels")
     loss = answer_loss(model(**batch), labels)
     loss.backward()
