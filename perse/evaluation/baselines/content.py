@@ -18,6 +18,7 @@ from math import inf
 
 import numpy as np
 
+from perse.data.evidence.arrays import TextRows, asked_of, ratings_of
 from perse.data.evidence.content import (
     TEXT_PARTS,
     Asked,
@@ -45,16 +46,6 @@ _DIGITS = 9
 """Decimals that predictions are rounded to: those that differ by floating-point error only are ties."""
 
 
-class _Texts:
-    """Rows of texts, in the order in which they are met."""
-
-    def __init__(self) -> None:
-        self.row_of: dict[str, int] = {}
-
-    def __call__(self, text: str) -> int:
-        return self.row_of.setdefault(text, len(self.row_of))
-
-
 def content_baselines(
     examples: Sequence[PointwiseExample],
     train: Sequence[PointwiseExample] | None,
@@ -75,10 +66,10 @@ def content_baselines(
         return _none(NO_TRAINING_DATA)
     if vectors is None:
         return _none(NO_MODEL)
-    place = _Texts()
+    place = TextRows()
     known = [example for example in train or () if example.reference]
-    of_train, of_examples = _asked(known, place), _asked(examples, place)
-    readers, ratings = _ratings(train or (), place)
+    of_train, of_examples = asked_of(known, place), asked_of(examples, place)
+    readers, ratings = ratings_of(train or (), place)
     try:
         embedded = vectors(list(place.row_of))
     except BadInput as error:
@@ -103,34 +94,10 @@ def content_baselines(
 
 
 def _none(reason: str) -> tuple[Baseline[float], Baseline[float], Baseline[float]]:
-    return Baseline(RIDGE, unavailable=reason), Baseline(RIDGE_READER, unavailable=reason), Baseline(NEAREST, unavailable=reason)
-
-
-def _asked(examples: Sequence[PointwiseExample], place: _Texts) -> Asked:
-    shown = [(n, past) for n, example in enumerate(examples) for past in example.profile]
-    return Asked(
-        query=np.array([place(example.query) for example in examples], dtype=np.int64),
-        example=np.array([n for n, _ in shown], dtype=np.int64),
-        shown=np.array([place(past.text) for _, past in shown], dtype=np.int64),
-        score=np.array([past.score for _, past in shown], dtype=np.float64),
-    )
-
-
-def _ratings(train: Sequence[PointwiseExample], place: _Texts) -> tuple[dict[str, int], Ratings]:
-    """The number of each reader, and each score of theirs once."""
-    found: dict[tuple[str, str], tuple[str, int]] = {}
-    for example in train:
-        for past in example.profile:
-            found[example.reviewer_id, past.item_id or past.text] = past.text, past.score
-        if example.reference:
-            found[example.reviewer_id, example.item_id] = example.query, example.reference.score
-    readers = {reader: number for number, reader in enumerate(sorted({reader for reader, _ in found}))}
-    for example in train:  # one who gave no score is nobody's
-        readers.setdefault(example.reviewer_id, len(readers))
-    return readers, Ratings(
-        reader=np.array([readers[reader] for reader, _ in found], dtype=np.int64),
-        text=np.array([place(text) for text, _ in found.values()], dtype=np.int64),
-        score=np.array([score for _, score in found.values()], dtype=np.float64),
+    return (
+        Baseline(RIDGE, unavailable=reason),
+        Baseline(RIDGE_READER, unavailable=reason),
+        Baseline(NEAREST, unavailable=reason),
     )
 
 
@@ -176,5 +143,3 @@ def _nearest(embedded: FloatArray, train: Asked, gold: FloatArray, asked: Asked,
         note=note,
         distributions=tuple(map(tuple, normal_distributions(predicted, spread).tolist())),
     )
-
-
