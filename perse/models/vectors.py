@@ -11,6 +11,7 @@ import logging
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from perse.progress import OnProgress, unseen
 Vectors = Callable[[Sequence[str]], NDArray[np.float64]]
 """The vectors of texts, (n, d), each of length 1. Raises BadInput where there is no model."""
 
+NO_LIBRARY = "sentence embeddings need sentence_transformers, which is not installed; run {}"
+
 _AT_ONCE = 64
 _SOME = 500
 """Keys looked up in one query; SQLite binds at most 999 in old versions."""
@@ -39,8 +42,11 @@ class KeptVectors:
     """The vectors of one model, loaded when the first text is not known.
 
     Args:
-        model: a folder, or a hub name whose files are on this machine: nothing is fetched.
+        model: a folder, or a hub name whose files are on this machine: nothing is fetched. None: the usual one, which is looked for
+            when it is needed.
         on_progress: told how many of the new texts are done.
+    Raises:
+        BadInput: the model that is named is not here.
     """
 
     def __init__(self, model: str | None = None, *, on_progress: OnProgress = unseen) -> None:
@@ -48,6 +54,8 @@ class KeptVectors:
         self._on_progress = on_progress
         self._known: dict[str, Any] = {}
         self._digest = ""
+        if model is not None:  # what was asked for is there, or it is said before anything is computed
+            _ = self.folder
 
     @property
     def folder(self) -> Path:
@@ -59,11 +67,11 @@ class KeptVectors:
         path = Path(self.model).expanduser()
         if path.is_dir():
             return path
+        if find_spec("sentence_transformers") is None:
+            raise BadInput(NO_LIBRARY.format(install("data")))
         missing = f"the embedding model {self.model} is not on this machine; give --embedding-model FOLDER, or fetch it once (hf download {self.model})"
-        try:
-            from huggingface_hub import snapshot_download
-        except ModuleNotFoundError:
-            raise BadInput(missing) from None
+        from huggingface_hub import snapshot_download
+
         try:
             return Path(snapshot_download(self.model, local_files_only=True))
         except (OSError, ValueError):
@@ -96,12 +104,11 @@ class KeptVectors:
     def _compute(self, place: Path, new: dict[str, str]) -> None:
         if not new:
             return
-        try:
-            from perse.models.opening import sentence_embeddings
+        if find_spec("sentence_transformers") is None:
+            raise BadInput(NO_LIBRARY.format(install("data")))
+        from perse.models.opening import sentence_embeddings
 
-            model = sentence_embeddings(str(self.folder))
-        except ModuleNotFoundError as error:
-            raise BadInput(f"sentence embeddings need {error.name}, which is not installed; run {install('data')}") from None
+        model = sentence_embeddings(str(self.folder))
         keys = sorted(new, key=lambda key: -len(new[key]))  # alike long ones together: a batch is as slow as its longest
         for start in range(0, len(keys), _AT_ONCE):
             self._on_progress(start, len(keys))

@@ -39,7 +39,7 @@ QUESTIONS: Registry[Question] = Registry(
     ),
 )
 
-__all__ = ["QUESTIONS", "Ask", "Question", "question_for", "why_no_truth"]
+__all__ = ["QUESTIONS", "Ask", "Question", "check_evidence_given", "question_for", "why_no_truth"]
 
 
 def why_no_truth(name: str, kind: type[Example]) -> str | None:

@@ -75,7 +75,7 @@ def _wrong_others(
     found = []
     for row in rows:
         one = reviews[row.review_id]
-        theirs = given.get(one.item_id, {})
+        theirs: Mapping[str, Sequence[int]] = given.get(one.item_id, {})
         without = one.reviewer_id if one.reviewer_id in theirs else None
         key = one.item_id, without
         if key not in known:
@@ -123,7 +123,7 @@ def rises_with_scores(rows: Iterable[EvidenceRow], reviews: Mapping[str, Review]
     if freedom < _FEWEST or not x.any() or not y.any():
         return 0.0
     together = float(x @ y / np.sqrt((x @ x) * (y @ y)))
-    return together * ((freedom - 1) / max(1e-12, 1 - together**2)) ** 0.5
+    return float(together * ((freedom - 1) / max(1e-12, 1 - together**2)) ** 0.5)
 
 
 def _refuse(what: str, found: Sequence[str]) -> None:
