@@ -80,7 +80,7 @@ QuestionName = Annotated[
     ),
 ]
 PointwiseName = Annotated[
-    str, typer.Option("--question", help="pointwise, or pointwise_score for the score alone; either with _stated or _evidence.")
+    str, typer.Option("--question", help="pointwise, or pointwise_score for the score alone; either with _stated.")
 ]
 
 # Who judges.
