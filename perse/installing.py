@@ -51,7 +51,7 @@ ENABLES: Mapping[str, str] = {
     "cluster": "ZeRO, 4-bit bases and fused kernels of perse train",
     "vllm": "judges named vllm:... and perse serve on vLLM, on a GPU",
     "report": "plots of perse report, perse study and perse train; BLEU and BERTScore",
-    "data": "perse data per-mpst, persum and rewriting: names, summaries and relevance in texts; roles of perse drpe",
+    "data": "perse data per-mpst, persum, evidence and rewriting: names, summaries and relevance in texts; baselines that read texts; roles of perse drpe",
     "batch": "perse score --driver: shards, object stores, more examples than memory holds",
     "ray": "perse score --driver ray",
     "integrations": "the judge as a scorer of inspect_ai, and as a module of evaluate",

@@ -148,12 +148,12 @@ def _check_same(named: _Named, known: Mapping[str, tuple[_Named, Example]]) -> N
 
 
 def _differing(one: Example, other: Example) -> str | None:
-    """The first field that differs, of those that make an example what it is: all except the profile."""
+    """The first field that differs, of those that make an example what it is: all except what is shown beside the query."""
     if one == other:
         return None
     if type(one) is not type(other):
         return "kind"
-    left, right = (example.model_dump(exclude={"profile", "reviews"}) for example in (one, other))
+    left, right = (example.model_dump(exclude={"profile", "reviews", "evidence"}) for example in (one, other))
     return next((field for field in left if left[field] != right[field]), None)
 
 

@@ -38,6 +38,7 @@ from perse.evaluation.stats.ties import reviewer_halves
 from perse.evaluation.text_rows import Texts, text_rows
 from perse.evaluation.verdict import conclusions
 from perse.judgement import Judgement, Prices, Status
+from perse.models.vectors import Vectors
 from perse.progress import OnProgress, unseen
 from perse.records import Example, chooses
 from perse.results.result import Estimate, Interval
@@ -109,8 +110,10 @@ def evaluate_many(
     seconds: Mapping[str, float] | None = None,
     notes: Sequence[str] = (),
     factorization: Factorization = ANY,
+    vectors: Vectors | None = None,
     p_values: bool = False,
     on_progress: OnProgress = unseen,
+    on_fit: OnProgress = unseen,
 ) -> Evaluation:
     """Judges by name, side by side with the baselines, on the items common to all.
 
@@ -126,8 +129,10 @@ def evaluate_many(
         prices, seconds: of each judge, where they are known.
         notes: what is known of the runs and must stand beside the numbers.
         factorization: settings of the baselines that factorize.
+        vectors: embeddings of texts, for the baselines that read them; their rows say why they are empty without.
         p_values: of the pooled correlations, as papers print them (see `perse.evaluation.stats.p_values`).
         on_progress: told how many rows of how many are done.
+        on_fit: told how many models are fitted that read texts.
     Raises:
         BadInput: see `align`; or fewer than 100 resamples; or an ok judgement whose label is not on the scale; or training
             examples of another kind; or summaries asked different questions.
@@ -159,8 +164,10 @@ def evaluate_many(
             validation=validation,
             texts=texts,
             factorization=factorization,
+            vectors=vectors,
             p_values=p_values,
             on_progress=on_progress,
+            on_fit=on_fit,
         )
     costs = with_costs(judges, prices=prices or {}, seconds=seconds or {})
     summaries = {name: one.model_copy(update={"spent": costs[name]}) for name, one in items.summaries().items()}
@@ -208,8 +215,10 @@ def _scores(
     validation: Validation | None,
     texts: Texts,
     factorization: Factorization,
+    vectors: Vectors | None,
     p_values: bool,
     on_progress: OnProgress,
+    on_fit: OnProgress,
 ) -> _Found:
     means = training_means(items)
     mean = of_items(items, means)
@@ -224,10 +233,12 @@ def _scores(
         if type(others.examples[0]) is not type(items.examples[0]):
             raise BadInput("the validation run is of another kind of examples; give one of the same question")
         check_labels(others.judgements, scale=answer_scale(others))
-        epsilons = fitted_epsilons(items, others, scale=scale, seed=seed, factorization=factorization)
+        epsilons = fitted_epsilons(items, others, scale=scale, seed=seed, factorization=factorization, vectors=vectors)
     half = reviewer_halves(items.reviewer_ids(), seed=seed)
     scores = Scores(gold_scores(items), items.reviewer(), half, bootstrap, scale)
-    predictions = score_predictions(items, scale=scale, seed=seed, factorization=factorization)
+    predictions = score_predictions(
+        items, scale=scale, seed=seed, factorization=factorization, vectors=vectors, on_progress=on_fit
+    )
     notes += [one.note for one in predictions if one.note]
     if validation:
         notes.append(_calibrated(epsilons, [one.name for one in predictions if one.values is not None]))

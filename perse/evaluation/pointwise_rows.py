@@ -21,6 +21,7 @@ from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.p_values import p_values
 from perse.evaluation.stats.results import Row
 from perse.evaluation.stats.ties import fit_epsilon
+from perse.models.vectors import Vectors
 from perse.progress import OnProgress, counted, unseen
 from perse.results.result import Estimate, Interval
 from perse.scale import Scale
@@ -113,7 +114,13 @@ def pointwise_rows(
 
 
 def fitted_epsilons(
-    items: Items, validation: Items, *, scale: Scale, seed: int, factorization: Factorization = ANY
+    items: Items,
+    validation: Items,
+    *,
+    scale: Scale,
+    seed: int,
+    factorization: Factorization = ANY,
+    vectors: Vectors | None = None,
 ) -> dict[str, float | None]:
     """The epsilon of each row, fitted on the judges' and baselines' predictions for other reviewers. None: they have no pairs.
 
@@ -128,7 +135,7 @@ def fitted_epsilons(
         )
     gold, reviewer = gold_scores(validation), validation.reviewer()
     found = {}
-    for given in score_predictions(validation, scale=scale, seed=seed, factorization=factorization):
+    for given in score_predictions(validation, scale=scale, seed=seed, factorization=factorization, vectors=vectors):
         if given.values is not None:
             known = ~np.isnan(given.values)
             found[given.name] = fit_epsilon(gold[known], given.values[known], reviewer[known])

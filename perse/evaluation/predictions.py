@@ -14,7 +14,8 @@ from typing import TypeVar
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.alignment import Items
+from perse.evaluation.alignment import Fold, Items
+from perse.evaluation.baselines.content import content_baselines
 from perse.evaluation.baselines.factors import ANY, Factorization
 from perse.evaluation.baselines.ratings import (
     Baseline,
@@ -27,6 +28,8 @@ from perse.evaluation.baselines.ratings import (
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.ordinal import label_distributions
 from perse.judgement import Judgement, Status
+from perse.models.vectors import Vectors
+from perse.progress import OnProgress, unseen
 from perse.questions import QUESTIONS, why_no_truth
 from perse.records import Example, PointwiseExample
 from perse.scale import Scale
@@ -99,20 +102,44 @@ def answer_scale(items: Items) -> Scale:
     return known[asked[0]].scale
 
 
-def score_predictions(items: Items, *, scale: Scale, seed: int, factorization: Factorization = ANY) -> list[Prediction]:
+def score_predictions(
+    items: Items,
+    *,
+    scale: Scale,
+    seed: int,
+    factorization: Factorization = ANY,
+    vectors: Vectors | None = None,
+    on_progress: OnProgress = unseen,
+) -> list[Prediction]:
     """Two rows of each judge, then the baselines, each fitted on the training side of its part."""
     rows = []
     for judge, judgements in items.judgements.items():
         distributions = label_distributions(judgements, scale=scale)
         rows.append(Prediction(f"{judge} (expected)", judge, expected_values(judgements), distributions))
         rows.append(Prediction(f"{judge} (label)", judge, label_values(judgements)))
-    return [*rows, *baseline_predictions(items, scale=scale, seed=seed, factorization=factorization)]
+    return [
+        *rows,
+        *baseline_predictions(
+            items, scale=scale, seed=seed, factorization=factorization, vectors=vectors, on_progress=on_progress
+        ),
+    ]
 
 
-def baseline_predictions(items: Items, *, scale: Scale, seed: int, factorization: Factorization = ANY) -> list[Prediction]:
-    """The baselines; judges are compared with the first."""
+def baseline_predictions(
+    items: Items,
+    *,
+    scale: Scale,
+    seed: int,
+    factorization: Factorization = ANY,
+    vectors: Vectors | None = None,
+    on_progress: OnProgress = unseen,
+) -> list[Prediction]:
+    """The baselines; judges are compared with the first. `vectors` are the embeddings of texts, for those that read them."""
     rows = []
-    given = (_baselines(fold.examples, fold.train, scale=scale, seed=seed, factorization=factorization) for fold in items.folds)
+    given = (
+        _baselines(fold, scale=scale, seed=seed, factorization=factorization, vectors=vectors, on_progress=on_progress)
+        for fold in items.folds
+    )
     for baseline in joined([*given]):
         said = baseline.predictions
         values = None if said is None else np.array(said, dtype=np.float64)
@@ -147,12 +174,24 @@ def check_labels(judgements: Mapping[str, Sequence[Judgement]], *, scale: Scale)
 
 
 def _baselines(
-    examples: Sequence[Example], train: Sequence[Example] | None, *, scale: Scale, seed: int, factorization: Factorization
+    fold: Fold,
+    *,
+    scale: Scale,
+    seed: int,
+    factorization: Factorization,
+    vectors: Vectors | None,
+    on_progress: OnProgress,
 ) -> Sequence[Baseline[float]]:
-    if isinstance(examples[0], PointwiseExample):
-        of_scores = only(PointwiseExample, examples), only(PointwiseExample, train)
-        return pointwise_baselines(*of_scores, seed=seed, factorization=factorization)
-    return score_baselines(examples, train, scale=scale, seed=seed)
+    if isinstance(fold.examples[0], PointwiseExample):
+        of_scores = only(PointwiseExample, fold.examples), only(PointwiseExample, fold.train)
+        found = pointwise_baselines(*of_scores, seed=seed, factorization=factorization)
+        constants = next(at for at, one in enumerate(found) if one.name == "training mean")
+        return (
+            *found[:constants],
+            *content_baselines(*of_scores, vectors, seed=seed, on_progress=on_progress),
+            *found[constants:],
+        )
+    return score_baselines(fold.examples, fold.train, scale=scale, seed=seed)
 
 
 def _training_mean(train: Sequence[Example] | None) -> float | None:

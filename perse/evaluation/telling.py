@@ -11,7 +11,7 @@ from perse.evaluation.stats.results import Evaluation, Row, Spent
 from perse.evaluation.stats.shares import share_note
 from perse.judgement import Status
 from perse.results.result import Cell, Result, Table
-from perse.results.words import ABSENT
+from perse.results.words import ABSENT, alike
 
 _DIGITS = 2
 
@@ -158,7 +158,7 @@ def _values(
         return (row.name, *(values.get(column.name) for column in columns), last[1](row))
 
     rows = [row for row in evaluation.rows if row.columns or row.unavailable]
-    unavailable = [f"{row.name}: unavailable: {row.unavailable}" for row in rows if row.unavailable]
+    unavailable = alike([(row.name, f"unavailable: {row.unavailable}") for row in rows if row.unavailable])
     return _table(
         title,
         ("", *(column.title for column in columns), last[0]),

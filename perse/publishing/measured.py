@@ -90,11 +90,12 @@ def when_scored(facts: RunFacts, folder: Path, *, unidentified: bool = False) ->
     """
     from perse.batch.comparing import gather
     from perse.evaluation.evaluate import evaluate_many
+    from perse.models.vectors import KeptVectors
 
     served = _check_judge(facts, folder, unidentified=unidentified)
     gathered = gather([folder])
     notes = [*gathered.notes, *(f"baselines that need training data are unavailable: {why}" for why in gathered.missing)]
-    result = evaluate_many(gathered.judges, gathered.folds, notes=notes)
+    result = evaluate_many(gathered.judges, gathered.folds, notes=notes, vectors=KeptVectors())
     [summary] = result.judges.values()
     header, rows = _values(result)
     return Scored(

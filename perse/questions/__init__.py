@@ -11,6 +11,7 @@ from perse.questions.coverage import COVERAGE, COVERAGE_100
 from perse.questions.feedback import FEEDBACK
 from perse.questions.pairwise import Pairwise, PairwiseAspectFirst, PairwiseOnce
 from perse.questions.pointwise import POINTWISE, POINTWISE_REQUEST_FIRST, POINTWISE_SCORE
+from perse.questions.pointwise_evidence import POINTWISE_EVIDENCE, POINTWISE_SCORE_EVIDENCE, check_evidence_given
 from perse.questions.pointwise_stated import POINTWISE_SCORE_STATED, POINTWISE_STATED
 from perse.questions.recognition import RECOGNITION, RECOGNITION_PAIR
 from perse.questions.sentiment import SENTIMENT, SENTIMENT_100
@@ -25,6 +26,7 @@ QUESTIONS: Registry[Question] = Registry(
     (
         *(POINTWISE, POINTWISE_SCORE, Pairwise(), PairwiseOnce()),
         *(POINTWISE_STATED, POINTWISE_SCORE_STATED, POINTWISE_REQUEST_FIRST, PairwiseAspectFirst()),
+        *(POINTWISE_EVIDENCE, POINTWISE_SCORE_EVIDENCE),
         *(COVERAGE, SENTIMENT, COVERAGE_100, SENTIMENT_100),
         *(VERBATIM_POINTWISE, VERBATIM_PAIRWISE),
         *(RECOGNITION, RECOGNITION_PAIR),
@@ -37,7 +39,7 @@ QUESTIONS: Registry[Question] = Registry(
     ),
 )
 
-__all__ = ["QUESTIONS", "Ask", "Question", "question_for", "why_no_truth"]
+__all__ = ["QUESTIONS", "Ask", "Question", "check_evidence_given", "question_for", "why_no_truth"]
 
 
 def why_no_truth(name: str, kind: type[Example]) -> str | None:
@@ -60,7 +62,8 @@ def question_for(examples: Sequence[Example], name: str | None = None) -> Questi
     """The question `name`, or the usual one for these examples, checked to fit them.
 
     Raises:
-        BadInput: no such question, one that asks for another kind of example, or prompts that do not tell which one they ask.
+        BadInput: no such question, one that asks for another kind of example or shows evidence that an example has not, or prompts
+            that do not tell which one they ask.
     """
     prompts = [example for example in examples if isinstance(example, VerbatimExample)]
     if name is None and prompts:
@@ -85,4 +88,5 @@ def question_for(examples: Sequence[Example], name: str | None = None) -> Questi
         raise BadInput(
             f"question '{name}' does not fit: example {other.id} has a reference of another kind; leave the question out"
         )
+    check_evidence_given(question, examples)
     return question

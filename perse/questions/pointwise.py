@@ -24,6 +24,8 @@ class Pointwise:
     ask: str
     statement: Callable[[Sequence[ProfileReview]], str] | None = None
     """Whole lines that stand behind the last review shown, made of the reviews shown."""
+    evidence: Callable[[PointwiseExample, Sequence[ProfileReview]], str] | None = None
+    """Whole lines that stand behind the query, made of what the training side says of it and of the reviews shown."""
     arranged: Callable[[Ask], Ask] = lambda ask: ask
     """Puts the parts of the prompt in another order."""
     served: str | None = None
@@ -41,7 +43,10 @@ class Pointwise:
         shown = [wording.profile(n, past.text, past.review, past.score) for n, past in enumerate(profile, start=1)]
         if shown and self.statement is not None:
             shown[-1] += self.statement(profile)  # no entry of its own: entries are counted as reviews
-        ask = Ask(wording.instruction(), tuple(shown), wording.query(example.query), getattr(wording, self.ask)())
+        query = wording.query(example.query)
+        if self.evidence is not None:
+            query += self.evidence(example, profile)
+        ask = Ask(wording.instruction(), tuple(shown), query, getattr(wording, self.ask)())
         return (self.arranged(ask),)
 
     def to_label_order(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -20,6 +20,29 @@ class ProfileReview(Record):
     score: int = Field(ge=1, le=10)
     item_id: Name | None = None
     time: str | None = None
+    estimate: float | None = None
+    """What the content model of the training side expects a usual reader to give the text; see `Evidence`."""
+
+
+class Evidence(Record):
+    """What the training side says of the text asked about. No score of the reader who is asked about is part of it."""
+
+    others: int = Field(ge=0)
+    """Other readers who scored the text."""
+    mean: float | None = Field(default=None, ge=1, le=10)
+    """Of their scores; None without any."""
+    spread: float | None = Field(default=None, ge=0)
+    """Standard deviation of their scores; None of fewer than two."""
+    estimate: float
+    """What a model that reads the text's words expects a usual reader to give it; may lie beside the scale."""
+    shrinkage: float = Field(gt=0)
+    """How many scores of a reader's it takes until half of how they differ from such estimates counts as theirs."""
+
+    def for_reader(self, profile: Sequence[ProfileReview]) -> float:
+        """The estimate for the reader of these reviews, on the scale: their residuals, shrunk, are the reader's leniency."""
+        residuals = [past.score - past.estimate for past in profile if past.estimate is not None]
+        lowest, *_, highest = SCORES.values or ()
+        return min(max(self.estimate + sum(residuals) / (self.shrinkage + len(residuals)), lowest), highest)
 
 
 class ReviewReference(Record):
@@ -45,6 +68,7 @@ class PointwiseExample(Record):
     item_id: Name
     profile: tuple[ProfileReview, ...]
     query: str
+    evidence: Evidence | None = None
     reference: ReviewReference | None = None
 
     @classmethod
@@ -84,4 +108,11 @@ class PointwiseExample(Record):
     def as_entry(self) -> ProfileReview:
         """The example, whose answer is known, as an entry of a profile."""
         assert self.reference is not None, self.id
-        return ProfileReview(text=self.query, review=self.reference.review, score=self.reference.score, item_id=self.item_id)
+        estimate = self.evidence.estimate if self.evidence else None
+        return ProfileReview(
+            text=self.query,
+            review=self.reference.review,
+            score=self.reference.score,
+            item_id=self.item_id,
+            estimate=estimate,
+        )

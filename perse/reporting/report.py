@@ -28,6 +28,7 @@ from perse.evaluation.telling import evaluation_result
 from perse.files.own_files import refuse_inputs, write_together
 from perse.files.runlog import MANIFEST, environment, file_digest, read_manifest, what_it_is
 from perse.judging.loop import JUDGEMENTS
+from perse.models.vectors import KeptVectors
 from perse.reporting.page import PageData, StudySection, render_page
 from perse.reporting.report_data import report_data
 from perse.reporting.run_figures import run_figures
@@ -56,6 +57,7 @@ def write_report(
     resample: Resample = "auto",
     texts: Texts = Texts(),  # noqa: B008 (frozen)
     max_samples: int = MOST_SAMPLES,
+    vectors: KeptVectors | None = None,
 ) -> Path:
     """Write the report into `out` and say where its page is.
 
@@ -68,6 +70,7 @@ def write_report(
         resamples: bootstrap resamples, 100 or more.
         resample, texts: as in `evaluate_many`.
         max_samples: samples in the page; failures come before others.
+        vectors: embeddings of texts, for the baselines that read them.
     Raises:
         BadInput: see `gather` and `evaluate_many`; a folder without a finished study; or an `out` that holds something else.
     """
@@ -89,6 +92,7 @@ def write_report(
         prices=prices,
         seconds=seconds,
         notes=[*gathered.notes, *missing],
+        vectors=vectors,
     )
     shown = evaluation.model_copy(update={"notes": tuple(_without_paths(note, gathered) for note in evaluation.notes)})
     of_judges = report_data(align(gathered.folds, gathered.judges))
@@ -102,6 +106,7 @@ def write_report(
         "resample": resample,
     }
     options |= {"bertscore_model": _shown(texts.bertscore_model), "bartscore_model": _shown(texts.bartscore_model)}
+    options |= {"embedding_model": None if vectors is None else _shown(vectors.model)}
     own = _manifest(runs, studies, out, {**options, "max_samples": max_samples})
     page = PageData(
         title=redact(title) if title else f"{', '.join(gathered.judges)}: a report",
@@ -249,7 +254,7 @@ def _manifest(runs: Sequence[Path], studies: Sequence[Path], out: Path, options:
     return redact_tree(manifest)
 
 
-def _shown(path: Path | None) -> str | None:
+def _shown(path: Path | str | None) -> str | None:
     return None if path is None else str(path)
 
 

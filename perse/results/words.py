@@ -5,6 +5,8 @@ Media with room (Markdown, HTML, CSV) say in the cell why an interval is undefin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from perse.results.result import FINEST, Cell, Estimate, Table
 
 ABSENT = "-"
@@ -46,6 +48,14 @@ def shown(cell: Cell, *, digits: int = 3, reasons: bool = True) -> str:
     if isinstance(cell, str):
         return cell
     return " ".join(filter(None, value_and_interval(cell, digits=digits, reasons=reasons)))
+
+
+def alike(said: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Names with what is said of each, those of which the same is said together: "one, other: what"."""
+    names: dict[str, list[str]] = {}
+    for name, what in said:
+        names.setdefault(what, []).append(name)
+    return tuple(f"{', '.join(some)}: {what}" for what, some in names.items())
 
 
 def footnotes(table: Table) -> tuple[str, ...]:

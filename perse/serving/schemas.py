@@ -11,6 +11,7 @@ from perse.judgement import Judgement
 from perse.records import (
     ChoiceReference,
     ClaimsExample,
+    Evidence,
     Pair,
     PairwiseExample,
     PointwiseExample,
@@ -84,6 +85,9 @@ class PointwiseItem(ReadersItem):
         (), max_length=MOST_ENTRIES, description="Past reviews of this reader, oldest first."
     )
     query: str = Field(min_length=1, description="The text to judge.")
+    evidence: Evidence | None = Field(
+        None, description="What a training side says of the text, for the questions that show it."
+    )
     reference: ReviewReference | None = Field(None, description="Not shown to the judge.")
 
 

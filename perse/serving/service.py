@@ -26,7 +26,7 @@ from perse.engines.calls import Calls
 from perse.errors import BadInput, TooLong
 from perse.judgement import Judgement, Status
 from perse.judging.judge import Judge
-from perse.questions import QUESTIONS, Question
+from perse.questions import QUESTIONS, Question, check_evidence_given
 from perse.records import ClaimsExample, PairwiseExample, PointwiseExample, Served
 from perse.rendering.prompt import Renderer
 from perse.serving.metrics import Metrics
@@ -140,7 +140,7 @@ class JudgeService:
                 "'k' and 'pick' choose of a kept reader's entries, and no item names a 'reader'; shorten the profile itself"
             )
         profiles = Profiles(cache(kept or _keeps_none), request.k, request.pick, self.settings_of(request).seed)
-        return await asyncio.to_thread(_examples, items, request.item, profiles)
+        return await asyncio.to_thread(_examples, items, request.item, profiles, QUESTIONS[request.question])
 
     async def run(
         self, name: str | None, work: Callable[[Engine, Renderer], Answer], disconnected: Callable[[], Awaitable[bool]]
@@ -276,7 +276,7 @@ def _keeps_none(reader: str) -> Reader:
     raise NotThere("this server keeps no readers; send a profile, or start it with readers=FILE")
 
 
-def _examples(items: Sequence[Any], kind: type[Item], profiles: Profiles) -> list[Served | ErrorBody]:
+def _examples(items: Sequence[Any], kind: type[Item], profiles: Profiles, question: Question) -> list[Served | ErrorBody]:
     """Every item as an example, or its problem.
 
     Raises:
@@ -298,6 +298,7 @@ def _examples(items: Sequence[Any], kind: type[Item], profiles: Profiles) -> lis
                 raise BadInput(f"id '{example.id}' is already item {numbers[example.id]}'s; give each its own")
             if shown_query(example):
                 raise BadInput("the query stands in its own profile; the judge would only have to copy the answer")
+            check_evidence_given(question, [example])
         except (ValidationError, BadInput, NotAllowed, NotThere) as error:
             bad.append(problem(error, param=where))
             if len(bad) > MOST_BAD:

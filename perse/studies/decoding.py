@@ -116,7 +116,7 @@ def _both(name: str) -> tuple[Pointwise, Pointwise]:
         for alone in scoring
         if written.layout.text_prefix is not None
         and alone.layout.text_prefix is None
-        and (written.statement, written.arranged) == (alone.statement, alone.arranged)
+        and (written.statement, written.evidence, written.arranged) == (alone.statement, alone.evidence, alone.arranged)
     }
     if name not in known:
         raise BadInput(

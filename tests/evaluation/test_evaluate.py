@@ -39,6 +39,9 @@ def test_correlations_are_of_the_ok_items_for_judges_and_baselines_alike() -> No
         "matrix factorization",
         "plain matrix factorization",
         "unpersonalized",
+        "text ridge",
+        "text ridge + reader",
+        "profile kNN",
         "training mean",
         "training median",
         "majority",
@@ -49,7 +52,9 @@ def test_correlations_are_of_the_ok_items_for_judges_and_baselines_alike() -> No
     assert value(found, "judge (label)", "pearson") == pytest.approx(stats.pearsonr([2, 4, 6], [3, 4, 8]).statistic)
     assert value(found, "judge (expected)", "mae") == pytest.approx((0 + 1 + 2) / 3)
     known = [row for row in found.rows if not row.unavailable]
-    assert [row.name for row in found.rows if row.unavailable] == ["unpersonalized"]  # training knows none of these texts
+    # Training knows none of these texts, and no embedding model was given.
+    missing = ["unpersonalized", "text ridge", "text ridge + reader", "profile kNN"]
+    assert [row.name for row in found.rows if row.unavailable] == missing
     assert all(row.columns["mae"].items == 3 for row in known)
     assert all(set(row.columns) == {metric.name for metric in metrics_of("scores")} for row in known)
 

@@ -92,8 +92,11 @@ def test_what_cannot_be_compared_is_refused(readers: Path, couples: Path, tmp_pa
 def test_the_score_alone_is_asked_with_the_same_prompt_or_not_at_all() -> None:
     """The paper's order has no question of its own for the score alone, and another order would be another prompt."""
     assert [one.name for one in _both("pointwise_stated")] == ["pointwise_stated", "pointwise_score_stated"]
+    assert [one.name for one in _both("pointwise_evidence")] == ["pointwise_evidence", "pointwise_score_evidence"]
     with pytest.raises(
-        BadInput, match="found question 'pointwise_request_first'; this study asks pointwise or pointwise_stated, and"
+        BadInput,
+        match="found question 'pointwise_request_first'; this study asks pointwise or pointwise_stated or "
+        "pointwise_evidence, and",
     ):
         _both("pointwise_request_first")
 

@@ -132,6 +132,36 @@ def samples() -> None:
 
 
 @app.command()
+def evidence(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A data set folder of reviews.", show_default=False)],
+    embedding_model: options.EmbeddingModel = None,
+    seed: options.Seed = 0,
+) -> None:
+    """Add what the training side says of each text: other readers' scores, and an estimate from its words.
+
+    The questions pointwise_evidence and pointwise_score_evidence show it. No score of the reader who is asked about is in it.
+
+    Example: [bold]perse data evidence data/critics --embedding-model models/all-MiniLM-L6-v2[/bold]
+    """
+    from functools import partial
+
+    from perse.commands.terminal import err
+    from perse.data.adding_evidence import add_evidence
+    from perse.models.vectors import KeptVectors
+    from perse.progress import shown_on
+
+    with shown_on(err) as on_part:
+        vectors = KeptVectors(embedding_model, on_progress=partial(on_part, "embedding texts"))
+        added = add_evidence(folder, vectors, seed=seed, on_progress=partial(on_part, "fitting"))
+    known = sum(row.others > 0 for row in added.rows)
+    shown = "; ".join(f"{penalty:g}, of a reader's offset {reader:g}" for penalty, reader in dict.fromkeys(added.penalties))
+    typer.echo(
+        f"evidence of {len(added.rows):,} reviews, {known:,} of texts that other training readers scored; penalty {shown}"
+    )
+    typer.echo(f"written: {folder / 'evidence.parquet'}")
+
+
+@app.command()
 @grouped
 def export(
     *,

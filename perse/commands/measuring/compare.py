@@ -37,6 +37,7 @@ def compare(
     resample: options.ResampleOption = "auto",
     seed: options.Seed = 0,
     train_data: options.TrainData = None,
+    embedding_model: options.EmbeddingModel = None,
     medium: Medium,
 ) -> None:
     """Is one judge better than another, and than the reviewer's own average?
@@ -53,6 +54,7 @@ def compare(
     from perse.errors import BadInput
     from perse.evaluation.comparing.comparison import compare as compared
     from perse.evaluation.comparing.telling import comparison_result
+    from perse.models.vectors import KeptVectors
 
     if len(runs) < 2:
         raise BadInput(f"one run ({runs[0]}) is nothing to compare; give two or more, or `perse evaluate {runs[0]}`")
@@ -68,7 +70,9 @@ def compare(
             metrics=metric or (),
             against=against,
             notes=gathered.notes,
+            vectors=KeptVectors(embedding_model, on_progress=partial(on_part, "embedding texts")),
             on_progress=partial(on_part, "comparing"),
+            on_fit=partial(on_part, "fitting baselines"),
         )
     if any(baseline.unavailable for baseline in result.baselines):
         for reason in gathered.missing:

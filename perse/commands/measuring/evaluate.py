@@ -44,6 +44,7 @@ def evaluate(
             min=1e-6, max=1e6, help="Of its factors' squares; by default 5, 20 or 100, as held-out training readers choose."
         ),
     ] = None,
+    embedding_model: options.EmbeddingModel = None,
     p_values: Annotated[
         bool,
         typer.Option("--p-values", help="Of the pooled correlations, as papers print them; they take items for independent."),
@@ -65,6 +66,7 @@ def evaluate(
     from perse.evaluation.costs import parse_prices
     from perse.evaluation.evaluate import Texts, Validation, evaluate_many
     from perse.evaluation.telling import evaluation_result
+    from perse.models.vectors import KeptVectors
 
     gathered = gather(runs, train_data)
     judges = gathered.judges
@@ -93,7 +95,9 @@ def evaluate(
             factorization=Factorization(
                 FACTORS if factors is None else (factors,), FACTOR_PENALTIES if factor_penalty is None else (factor_penalty,)
             ),
+            vectors=KeptVectors(embedding_model, on_progress=partial(on_part, "embedding texts")),
             p_values=p_values,
             on_progress=partial(on_part, "evaluating"),
+            on_fit=partial(on_part, "fitting baselines"),
         )
     show_result(evaluation_result(result), medium, everything=everything)

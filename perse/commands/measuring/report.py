@@ -25,6 +25,7 @@ def report(
     resample: options.ResampleOption = "auto",
     bertscore_model: options.BertScoreModel = None,
     bartscore_model: options.BartScoreModel = None,
+    embedding_model: options.EmbeddingModel = None,
     max_samples: Annotated[int, typer.Option(min=0, help="Samples in the page; failures come before others.")] = 10_000,
 ) -> None:
     """How far to trust a judge, as one HTML file that needs no network: verdict, tables, plots, every sample.
@@ -34,6 +35,7 @@ def report(
     Studies:  perse report runs/after --study studies/k-curve --study studies/order --out reports/after
     """
     from perse.evaluation.evaluate import Texts
+    from perse.models.vectors import KeptVectors
     from perse.reporting.report import NUMBERS, write_report
     from perse.results.result import Result
     from perse.results.terminal import safe
@@ -50,6 +52,7 @@ def report(
             resample=resample,
             texts=Texts(True, bertscore_model, bartscore_model),
             max_samples=max_samples,
+            vectors=KeptVectors(embedding_model),
         )
     result = Result.model_validate_json(own_bytes(page.parent / NUMBERS))
     err.print(safe(result.answer), style="bold", highlight=False, soft_wrap=True)

@@ -140,4 +140,11 @@ TrainData = Annotated[
 ]
 BertScoreModel = Annotated[Path | None, typer.Option(help="Folder of an encoder, for BERTScore.", show_default=False)]
 BartScoreModel = Annotated[Path | None, typer.Option(help="Folder of a BART, for BARTScore.", show_default=False)]
+EmbeddingModel = Annotated[
+    str | None,
+    typer.Option(
+        help="Of sentence embeddings: a folder, or a hub name that is on this machine.",
+        show_default="sentence-transformers/all-MiniLM-L6-v2",
+    ),
+]
 Title = Annotated[str | None, typer.Option(help="Of the page; by default after what it shows.", show_default=False)]

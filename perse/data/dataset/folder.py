@@ -2,6 +2,7 @@
 
     reviews.parquet | comparisons.parquet    the records, each once
     examples.parquet                         query and profile by record id, with the side of the split
+    evidence.parquet                         what the training side says of each text, where it was asked for (`perse data evidence`)
     skipped.jsonl, rewriting.jsonl           the bad rows that were left out, what was done to each text; where there is any
     manifest.json                            how it was made, from what, how much was dropped and why
     README.md                                the data card
@@ -16,7 +17,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -26,6 +27,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from perse.data.dataset.card import data_card
 from perse.data.dataset.parquet import read_parquet, write_parquet
+from perse.data.evidence.guard import check_evidence
+from perse.data.evidence.table import EvidenceRow
 from perse.data.leaks import check_leaks
 from perse.data.profiles.epochs import redrawn
 from perse.data.profiles.profiles import ExampleRow
@@ -34,11 +37,13 @@ from perse.data.profiles.views import View
 from perse.errors import BadInput
 from perse.files.belongings import Belongings, kind_of
 from perse.files.replacing import ITSELF, Claim, reading
+from perse.files.runlog import file_digest
 from perse.formats.json_text import read_object, shortened
 from perse.formats.plain_files import open_own
 from perse.records import (
     ChoiceReference,
     Comparison,
+    Evidence,
     Kind,
     Pair,
     PairwiseExample,
@@ -57,9 +62,14 @@ SCHEMA = 2
 DATA_SET = Belongings(
     what="data set",
     kinds=get_args(Kind),
-    names=("reviews.parquet", "comparisons.parquet", "examples.parquet", "skipped.jsonl", "rewriting.jsonl", "README.md"),
+    names=(
+        *("reviews.parquet", "comparisons.parquet", "examples.parquet", "evidence.parquet"),
+        *("skipped.jsonl", "rewriting.jsonl", "README.md"),
+    ),
 )
 """The files of a data set folder."""
+
+EVIDENCE = "evidence.parquet"
 
 DEFAULT_VIEW = View()
 
@@ -77,6 +87,8 @@ class DataSet:
     rows: tuple[ExampleRow, ...]
     digest: str
     """Of `folder_digest`: equal for equal data sets, wherever they lie and whichever perse built them."""
+    evidence: Mapping[tuple[int | None, str], EvidenceRow] = field(default_factory=dict)
+    """By fold and review; none where it was not made."""
 
     @property
     def kind(self) -> Kind:
@@ -147,9 +159,9 @@ class DataSet:
         if theirs:
             rows = [row for row in rows if row.reviewer_id not in without]
             rows = rows if apart is None else uncrossed(rows, theirs, apart)
-        return [self._pointwise(row, view) if row.aspect is None else self._pairwise(row, view) for row in rows]  # type: ignore[return-value]
+        return [self._pointwise(row, view, fold) if row.aspect is None else self._pairwise(row, view) for row in rows]  # type: ignore[return-value]
 
-    def _pointwise(self, row: ExampleRow, view: View) -> PointwiseExample:
+    def _pointwise(self, row: ExampleRow, view: View, fold: int | None) -> PointwiseExample:
         query = self.reviews[row.query_id]
         past = view.shown([self.reviews[one] for one in row.profile_ids], k=self.k, example_id=row.example_id)
         return PointwiseExample(
@@ -163,10 +175,12 @@ class DataSet:
                     score=one.score,
                     item_id=one.item_id,
                     time=one.time,
+                    estimate=known.estimate if (known := self.evidence.get((fold, one.review_id))) else None,
                 )
                 for one in past
             ),
             query=query.text,
+            evidence=_stated(self.evidence.get((fold, row.query_id))),
             reference=ReviewReference(review=query.review, score=query.score),
         )
 
@@ -235,17 +249,19 @@ def is_data_folder(path: Path) -> bool:
     return kind_of(path) in get_args(Kind)
 
 
-def load_folder(path: Path) -> DataSet:
+def load_folder(path: Path, *, evidence: bool = True) -> DataSet:
     """The data set in a folder, checked for leaks.
 
+    Args:
+        evidence: read what the training side says of texts, where the folder has it.
     Raises:
         BadInput: no data set folder, one of another schema, a file that is absent or damaged, or a leak.
     """
     with reading(path):
-        return _load(path)
+        return _load(path, evidence=evidence)
 
 
-def _load(path: Path) -> DataSet:
+def _load(path: Path, *, evidence: bool) -> DataSet:
     manifest = _read_manifest(path)
     reviews: dict[str, Review] = {}
     comparisons: dict[str, Comparison] = {}
@@ -257,7 +273,52 @@ def _load(path: Path) -> DataSet:
     rows = tuple(ExampleRow(**row) for row in read_parquet(path / "examples.parquet"))
     _check_rows(path / "examples.parquet", rows, manifest, comparisons)
     check_leaks(rows, reviews, comparisons, disjoint_items=_disjoint_items(manifest), repeats=_repeats(manifest))
-    return DataSet(path, manifest, reviews, comparisons, rows, folder_digest(path, kind=manifest["kind"]))
+    known = _evidence(path, manifest, reviews, rows) if evidence and "evidence" in manifest else {}
+    return DataSet(path, manifest, reviews, comparisons, rows, folder_digest(path, kind=manifest["kind"]), known)
+
+
+def training_readers(rows: Sequence[ExampleRow], fold: int | None) -> frozenset[str]:
+    """The readers of the training side."""
+    return frozenset(row.reviewer_id for row in sides(rows, fold, apart=None)[0])
+
+
+def new_texts(manifest: Mapping[str, Any]) -> bool:
+    """Whether validation asks about texts of which training knows none, so that evidence must be made as for such."""
+    return _disjoint_items(manifest)
+
+
+def evidence_of(path: Path) -> str:
+    """sha256 over what the evidence of a folder is made of: its reviews and examples."""
+    return sha256("".join(file_digest(path / name) for name in ("reviews.parquet", "examples.parquet")).encode()).hexdigest()
+
+
+def _evidence(
+    path: Path, manifest: Mapping[str, Any], reviews: Mapping[str, Review], rows: Sequence[ExampleRow]
+) -> dict[tuple[int | None, str], EvidenceRow]:
+    """The evidence of a folder, which is as it was made, of this very data, and without a leak.
+
+    Raises:
+        BadInput: it is not.
+    """
+    again = "make it again with perse data evidence"
+    said = manifest["evidence"]
+    if not isinstance(said, dict) or said.get("made_of") != evidence_of(path):
+        raise BadInput(f"{path / EVIDENCE}: was made of other reviews or examples than lie beside it; {again}")
+    if not (path / EVIDENCE).is_file() or said.get("sha256") != file_digest(path / EVIDENCE):
+        raise BadInput(f"{path / EVIDENCE}: is absent or was changed since it was made; {again}")
+    known = [EvidenceRow(**row) for row in read_parquet(path / EVIDENCE)]
+    folds: list[int | None] = [None] if manifest["options"]["folds"] is None else [*range(manifest["options"]["folds"])]
+    for fold in folds:
+        mine = [row for row in known if row.fold == fold]
+        check_evidence(mine, reviews, training_readers(rows, fold), new_texts=new_texts(manifest))
+    return {(row.fold, row.review_id): row for row in known}
+
+
+def _stated(row: EvidenceRow | None) -> Evidence | None:
+    """A row as an example shows it."""
+    if row is None:
+        return None
+    return Evidence(others=row.others, mean=row.mean, spread=row.spread, estimate=row.estimate, shrinkage=row.shrinkage)
 
 
 def folder_digest(path: Path, *, kind: Kind) -> str:

@@ -1,4 +1,4 @@
-"""The two tables of a data set folder as Parquet files: their columns, written the same way every time.
+"""The tables of a data set folder as Parquet files: their columns, written the same way every time.
 
 Both ways rows are streamed: at most `ROWS` of them exist as columns at a time, and what rows share (the text of an item)
 exists once. The price is that a shared text is written once for each row group rather than once for the file. A comparison's
@@ -66,6 +66,18 @@ SCHEMAS: Mapping[str, pa.Schema] = MappingProxyType(
                 pa.field("aspect", pa.string()),
             ]
         ),
+        "evidence.parquet": pa.schema(
+            [
+                pa.field("fold", pa.int32()),
+                pa.field("review_id", _ID, nullable=False),
+                pa.field("part", pa.int32()),
+                pa.field("others", pa.int32(), nullable=False),
+                pa.field("mean", pa.float64()),
+                pa.field("spread", pa.float64()),
+                pa.field("estimate", pa.float64(), nullable=False),
+                pa.field("shrinkage", pa.float64(), nullable=False),
+            ]
+        ),
     }
 )
 """The columns of each file. A change here is a change of `folder.SCHEMA`."""
@@ -75,7 +87,7 @@ def write_parquet(path: Path, rows: Iterable[object]) -> None:
     """Writes `rows` with the columns that belong to the file's name, `ROWS` rows at a time.
 
     Args:
-        rows: `Review`, `Comparison` or `ExampleRow`, or others with the columns as attributes.
+        rows: `Review`, `Comparison`, `ExampleRow` or `EvidenceRow`, or others with the columns as attributes.
     """
     schema = pa.schema([_written(field) for field in SCHEMAS[path.name]])
     waiting = iter(rows)

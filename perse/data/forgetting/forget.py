@@ -163,7 +163,8 @@ def _data_set(ids: set[str], path: Path, held: ExitStack) -> Planned:
         "records": len(kept),
         "parts": [part.model_dump(mode="json") for part in parts],
     }
-    said = {name: value for name, value in data.manifest.items() if name not in ("schema", "kind")}
+    said = {name: value for name, value in data.manifest.items() if name not in ("schema", "kind", "evidence")}
+    # Evidence is made of all readers' scores, so it goes with the first who leaves.
     said |= {"counts": counts, "forgotten": data.manifest.get("forgotten", 0) + 1}
     return gone, lambda: write_folder(
         place, kept, kind=data.kind, rows=rows, manifest=said, files=own, also=also, keep_edited=False

@@ -84,6 +84,14 @@ def on_scale(scores: FloatArray) -> FloatArray:
     return np.asarray(np.round(np.clip(scores, lowest, highest), _DIGITS), dtype=np.float64)
 
 
+def normal_distributions(predicted: FloatArray, spread: float) -> FloatArray:
+    """The probability of every label, (n, L): a normal distribution of this spread around each prediction, (n,), cut between the labels."""
+    labels = np.array(SCORES.values or ())
+    between = (labels[1:] + labels[:-1]) / 2
+    below = stats.norm.cdf((between - predicted[:, None]) / max(spread, 1e-9))
+    return np.diff(below, axis=1, prepend=0.0, append=1.0)
+
+
 @dataclass(frozen=True)
 class BiasModel:
     """A fitted predictor: of each item, rows by `row_of`, the sum and number of its training scores; `own` says who gave which.
@@ -102,12 +110,8 @@ class BiasModel:
     """Root mean squared error of the training scores, each predicted as if its reader were unseen."""
 
     def distributions(self, predicted: FloatArray) -> FloatArray:
-        """The probability of every label, (n, L): a normal distribution of this spread around each prediction, (n,), cut between
-        the labels."""
-        labels = np.array(SCORES.values or ())
-        between = (labels[1:] + labels[:-1]) / 2
-        below = stats.norm.cdf((between - predicted[:, None]) / max(self.spread, 1e-9))
-        return np.diff(below, axis=1, prepend=0.0, append=1.0)
+        """The probability of every label, (n, L), with this spread around each prediction, (n,)."""
+        return normal_distributions(predicted, self.spread)
 
     def predict(self, examples: Sequence[PointwiseExample], *, unseen: bool = False) -> FloatArray:
         """mu + b_u + b_i of each, (n,), clipped to the scale. `unseen` takes readers' own training reviews out of the item biases."""

@@ -42,6 +42,7 @@ from perse.evaluation.stats.significance import Columns, Permutation, holm, pair
 from perse.evaluation.stats.unseen import farthest, joined, none_of
 from perse.evaluation.stats.within import vary_in_all
 from perse.judgement import Judgement, Status
+from perse.models.vectors import Vectors
 from perse.progress import OnProgress, unseen
 from perse.records import chooses
 from perse.results.result import Estimate
@@ -65,7 +66,9 @@ def compare(
     metrics: Sequence[str] = (),
     against: str | None = None,
     notes: Sequence[str] = (),
+    vectors: Vectors | None = None,
     on_progress: OnProgress = unseen,
+    on_fit: OnProgress = unseen,
 ) -> Comparison:
     """Every pair of judges, the later one against the earlier, and each judge against the baseline.
 
@@ -79,7 +82,9 @@ def compare(
         metrics: by default `POINTWISE_METRICS` or `PAIRWISE_METRICS`; the first is reported when nothing differs.
         against: compare all judges with this one, and not with each other.
         notes: to stand beside the numbers, such as what the runs showed of the reviewers.
+        vectors: embeddings of texts, for the baselines that read them.
         on_progress: told how many steps of how many are done.
+        on_fit: told how many models are fitted that read texts.
     Raises:
         BadInput: fewer than two judges; an unknown metric or name; too few resamples or permutations; a label that is no
             answer to what was asked; or see `align`.
@@ -89,7 +94,7 @@ def compare(
     chosen = chooses(items.examples)
     names = _metrics(metrics, chosen=chosen)
     sides = choosers(items) if chosen else scorers(items)
-    name, simple, missing = needing_no_judge(items, seed=seed)
+    name, simple, missing = needing_no_judge(items, seed=seed, vectors=vectors, on_progress=on_fit)
     paired = [(sides[one], sides[other]) for one, other in _pairs(list(judges), against)]
     paired += [(side, simple[name]) for side in sides.values() if name in simple]
 

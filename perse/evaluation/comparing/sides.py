@@ -25,6 +25,8 @@ from perse.evaluation.stats.accuracy import correct, likeliest_correct
 from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.evaluation.stats.ordinal import label_distributions
 from perse.judgement import Judgement, Status
+from perse.models.vectors import Vectors
+from perse.progress import OnProgress, unseen
 from perse.records import chooses
 
 Reading = Literal["expected", "likeliest", "label"]
@@ -84,7 +86,9 @@ def _judge(name: str, given: Sequence[Judgement], labels: FloatArray, *, reading
     return Side(name, readings, np.array([judgement.status is Status.OK for judgement in given], dtype=bool))
 
 
-def needing_no_judge(items: Items, *, seed: int) -> tuple[str, dict[str, Side], dict[str, str]]:
+def needing_no_judge(
+    items: Items, *, seed: int, vectors: Vectors | None = None, on_progress: OnProgress = unseen
+) -> tuple[str, dict[str, Side], dict[str, str]]:
     """The baselines of `perse evaluate`: the name of the one that judges are compared with, those that there are, and why there
     are no others."""
     sides, missing = {}, {}
@@ -93,7 +97,7 @@ def needing_no_judge(items: Items, *, seed: int) -> tuple[str, dict[str, Side], 
         found = [(one.name, one.hits, None, one.unavailable) for one in baseline_choices(items, seed=seed)]
         reading: Reading = "likeliest"
     else:
-        predicted = baseline_predictions(items, scale=answer_scale(items), seed=seed)
+        predicted = baseline_predictions(items, scale=answer_scale(items), seed=seed, vectors=vectors, on_progress=on_progress)
         found = [(one.name, one.values, one.distributions, one.unavailable) for one in predicted]
         reading = "expected"
     for name, values, spread, reason in found:

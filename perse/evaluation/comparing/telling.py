@@ -7,7 +7,7 @@ from perse.evaluation.comparing.words import MAE, beyond, p_shown
 from perse.evaluation.metrics import lower_is_better, title_of
 from perse.evaluation.stats.shares import share_note
 from perse.results.result import Cell, Result, Table
-from perse.results.words import ABSENT, UNDEFINED
+from perse.results.words import ABSENT, UNDEFINED, alike
 
 _READINGS = {"expected": "expected scores", "likeliest": "likeliest choices", "label": "labels"}
 
@@ -61,13 +61,13 @@ def _runs(comparison: Comparison) -> Table:
 def _baselines(comparison: Comparison) -> Table:
     """The baselines, whether or not they are compared with."""
     lines: list[tuple[Cell, ...]] = []
-    notes = []
+    missing = []
     for baseline in comparison.baselines:
         lines.append((baseline.name, *map(baseline.values.get, comparison.metrics)))
         if baseline.unavailable is not None:
-            notes.append(f"{baseline.name}: {baseline.unavailable}")
+            missing.append((baseline.name, baseline.unavailable))
     title = f"Without a judge, all {comparison.items} items"
-    return Table(title=title, header=("", *map(title_of, comparison.metrics)), rows=tuple(lines), notes=tuple(notes))
+    return Table(title=title, header=("", *map(title_of, comparison.metrics)), rows=tuple(lines), notes=alike(missing))
 
 
 def _pairing(pairing: Pairing, *, chosen: bool) -> Table:

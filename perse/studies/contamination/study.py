@@ -63,7 +63,9 @@ class Contamination:
     """Most readers, with one query each."""
 
     def __post_init__(self) -> None:
-        scoring = [name for name, question in QUESTIONS.items() if isinstance(question, Pointwise)]
+        scoring = [
+            name for name, question in QUESTIONS.items() if isinstance(question, Pointwise) and question.evidence is None
+        ]
         wrong = {
             "no plots to ask about; give --plots raw=FILE": not self.plots,
             f"items is {self.items}, expected 2 or more": self.items < 2,

@@ -21,6 +21,7 @@ from perse.evaluation.evaluate import evaluate_many
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.stats.results import Evaluation, Row
 from perse.files.runlog import MANIFEST, read_manifest, run_of
+from perse.models.vectors import KeptVectors
 from perse.results.result import Estimate, Result, Table
 from perse.studies.frame.running import read_study
 from perse.studies.frame.summarizing import words
@@ -167,7 +168,7 @@ def _evaluated(runs: Mapping[str, Path], *, seed: int, resamples: int) -> tuple[
     judges = dict(zip(titles, gathered.judges.values(), strict=True))
     missing = [f"baselines that need training data are unavailable: {reason}" for reason in dict.fromkeys(gathered.missing)]
     notes = [*gathered.notes, *missing]
-    found = evaluate_many(judges, gathered.folds, seed=seed, resamples=resamples, notes=notes)
+    found = evaluate_many(judges, gathered.folds, seed=seed, resamples=resamples, notes=notes, vectors=KeptVectors())
     return found, [f"ours, `perse evaluate` says: {note}" for note in found.notes]
 
 

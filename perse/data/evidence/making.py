@@ -1,0 +1,109 @@
+"""Evidence for every review of a data set, each as if its reader were unknown (see `content` and `others`).
+
+A validation reader's reviews are estimated by the model of the whole training side, those of a training reader by a model that left out a tenth
+of the training readers, this one among them: so training sees estimates of the same kind as validation, and none has seen its target. Where
+validation asks about texts that training does not know (`new_texts`), training must meet texts so, too: their part of the texts is left out as
+well, and nothing is said of other readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+
+from perse.data.evidence.arrays import TextRows, asked_of
+from perse.data.evidence.content import (
+    READER_PARTS,
+    TEXT_PARTS,
+    Ratings,
+    choose,
+    cross_fitted,
+    fit_content,
+    parts,
+)
+from perse.data.evidence.others import NOBODY, Others
+from perse.data.evidence.table import EvidenceRow
+from perse.errors import BadInput
+from perse.models.vectors import Vectors
+from perse.progress import OnProgress, unseen
+from perse.records import PointwiseExample, Review
+
+DIGITS = 4
+"""Decimals of an estimate that are kept: more depend on the machine."""
+
+Penalties = tuple[float, float]
+
+
+def evidence_rows(
+    reviews: Sequence[Review],
+    readers: Collection[str],
+    examples: Sequence[PointwiseExample],
+    works: Mapping[str, str],
+    vectors: Vectors,
+    *,
+    fold: int | None = None,
+    new_texts: bool = False,
+    seed: int = 0,
+    on_progress: OnProgress = unseen,
+) -> tuple[list[EvidenceRow], Penalties]:
+    """A row for each of `reviews`, in their order, and the penalties that were chosen.
+
+    Args:
+        readers: those of the training side.
+        examples: of the training side, which choose the penalties.
+        works: review_id -> the work reviewed (`perse.data.works`): what is left out of the texts is left out with its like.
+        new_texts: validation asks about texts of which training knows none.
+        seed: of the parts.
+        on_progress: told how many models are fitted.
+    Raises:
+        BadInput: no training review; or as `vectors`.
+    """
+    place = TextRows()
+    rows = np.array([place(one.text) for one in reviews], dtype=np.int64)
+    asked = asked_of([one for one in examples if one.reference], place)
+    embedded = vectors(list(place.row_of))
+    numbers = {reader: number for number, reader in enumerate(sorted(readers))}
+    mine = np.array([numbers.get(one.reviewer_id, -1) for one in reviews], dtype=np.int64)
+    score = np.array([one.score for one in reviews], dtype=np.float64)
+    known = mine >= 0
+    if not known.any():
+        raise BadInput("the training side holds no review, so that it says nothing of any text; build with more readers")
+    ratings = Ratings(mine, rows, score).only(known)
+    of_text = _parts_of_texts(reviews, rows, works, len(embedded), seed=seed) if new_texts else None
+    gold = np.array([one.reference.score for one in examples if one.reference], dtype=np.float64)
+    whose = np.array([numbers[one.reviewer_id] for one in examples if one.reference], dtype=np.int64)
+    pair = choose(embedded, ratings, asked, gold, whose, of_text=of_text, seed=seed, on_progress=on_progress).pair
+    of_reader = parts(len(numbers), min(READER_PARTS, len(numbers)), np.random.default_rng([seed, 2]))
+    left_out = cross_fitted(embedded, ratings, [pair], of_reader=of_reader, of_text=of_text)[0]  # (P, T)
+    whole = fit_content(embedded, ratings, pair).of_texts(embedded)
+    others = Others(reviews, readers)
+    found = []
+    for one, text, reader in zip(reviews, rows.tolist(), mine.tolist(), strict=True):
+        part = int(of_reader[reader]) if reader >= 0 else None
+        number, mean, spread = NOBODY if new_texts else others.of(one)
+        found.append(
+            EvidenceRow(
+                fold=fold,
+                review_id=one.review_id,
+                part=part,
+                others=number,
+                mean=mean,
+                spread=spread,
+                estimate=round(float(whole[text] if part is None else left_out[part, text]), DIGITS),
+                shrinkage=pair[1],
+            )
+        )
+    return found, pair
+
+
+def _parts_of_texts(
+    reviews: Sequence[Review], rows: np.ndarray, works: Mapping[str, str], texts: int, *, seed: int
+) -> np.ndarray:
+    """The part of each text, (T,): texts of one work are in one."""
+    names = {work: number for number, work in enumerate(sorted(set(works.values())))}
+    of_work = parts(len(names), TEXT_PARTS, np.random.default_rng([seed, 3]))
+    found = np.zeros(texts, dtype=np.int64)
+    for one, row in zip(reviews, rows.tolist(), strict=True):
+        found[row] = of_work[names[works[one.review_id]]]
+    return found
