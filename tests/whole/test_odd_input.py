@@ -138,7 +138,7 @@ def test_a_score_that_is_no_number_is_refused_at_every_edge(score: Any, tmp_path
     whole["profile"][0]["score"] = score
     with pytest.raises(BadInput, match=r"field 'profile.0.score': "):
         parse_example(whole)
-    with pytest.raises(BadInput, match=r"a past review, field 'score': "):
+    with pytest.raises(BadInput, match=r"past review 1, field 'score': "):
         Judge.ask_one(None, reviews=[("a", "b", score)], text="c")  # type: ignore[arg-type]
     if isinstance(score, bytes) or (isinstance(score, int) and abs(score) > 10**1000):
         return  # no JSON
