@@ -218,7 +218,7 @@ def one_writer(stage: Path, target: Path) -> Iterator[None]:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise RunMismatch(f"{target} is being written by another process; wait for it, or choose another folder") from None
+            raise RunMismatch(f"{target} is being written by another process; wait for it, or choose another place") from None
         for left in stage.iterdir():
             shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
         yield
