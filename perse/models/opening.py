@@ -311,19 +311,23 @@ def _refuse_excess(config: dict[str, Any], shapes: files.Shapes, folder: Path) -
 
 def _compared(folder: Path) -> dict[str, Any]:
     """The tensors that the library would load, by name and shape; of a quantized model only the number of parameters."""
-    from transformers import AutoConfig, AutoModelForCausalLM
+    import torch
+    from transformers import AutoConfig
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
     config: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     if getattr(config, "quantization_config", None) is not None:
         return {"parameters": _built(folder), "mismatched": [], "missing": [], "unexpected": []}
-    load: Any = AutoModelForCausalLM.from_pretrained
-    _, told = load(
-        folder,
+    kind: Any = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
+    # By name and shape alone: mapping the files, which hold more than the memory that there is here, would be refused.
+    named = {name: torch.empty(shape, device="meta") for name, shape in files.model_tensors(folder).items()}
+    _, told = kind.from_pretrained(
+        None,
         config=config,
+        state_dict=named,
         device_map={"": "meta"},
         ignore_mismatched_sizes=True,
         output_loading_info=True,
-        **_safe(False),
     )
     if told["error_msgs"]:
         raise ValueError(str(told["error_msgs"][0]))

@@ -27,8 +27,9 @@ from perse.commands.app import app
 from perse.commands.terminal import run_app
 from perse.errors import BadInput
 from perse.judging.connecting import _tokenizer
+from perse.models import opening
 from perse.models.model_files import tensors
-from perse.models.opening import causal_lm, check_adapter
+from perse.models.opening import causal_lm, check_adapter, check_model
 from perse.publishing.merging import merge_adapter
 from perse.secrets import HARMLESS
 
@@ -392,3 +393,33 @@ def test_a_tensors_name_moves_no_cursor_in_the_librarys_own_log(tiny_model_folde
     assert "LOAD REPORT" in shown.getvalue() and "extra\\x1b[2J\\u202e" in shown.getvalue()
     assert "\x1b" not in shown.getvalue() and "[1m" not in shown.getvalue()
     assert len([each for each in handler.filters if each is HARMLESS]) == 1
+
+
+@pytest.mark.slow
+def test_a_model_larger_than_the_memory_it_is_looked_at_with_is_opened(tmp_path: Path) -> None:
+    """A shard of LLaMA-2 7B has 10 GB; the file here is as large, and nearly all of it a hole that takes no disk."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(
+        vocab_size=2_600_000,
+        hidden_size=1024,
+        intermediate_size=1024,
+        num_hidden_layers=1,
+        num_attention_heads=16,
+        dtype="bfloat16",
+    )
+    config.architectures = ["LlamaForCausalLM"]
+    config.save_pretrained(tmp_path)
+    with torch.device("meta"):
+        weights = LlamaForCausalLM(config).state_dict()
+    header, end = {}, 0
+    for name, tensor in weights.items():
+        header[name] = {"dtype": "BF16", "shape": list(tensor.shape), "data_offsets": [end, end + 2 * tensor.numel()]}
+        end += 2 * tensor.numel()
+    said = json.dumps(header).encode()
+    with (tmp_path / "model.safetensors").open("wb") as file:
+        file.write(struct.pack("<Q", len(said)) + said)
+        file.truncate(8 + len(said) + end)
+    assert end > 2 * opening.MEGABYTES << 20
+    check_model(tmp_path)

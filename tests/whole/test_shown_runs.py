@@ -158,6 +158,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "recipes": ("--data", "examples.jsonl"),
     "rehearsal_errors": (),
     "rehearsal_page": ("--json",),
+    "row_attention": (),
     "rounding": ("--model", "MODEL", "--examples", "examples.jsonl"),
     "rounding_in_training": ("--model", "MODEL"),
     "chosen_weights": (),

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from perse.training.model.heads import head_widths
+
 
 @dataclass(frozen=True)
 class Passed:
@@ -39,14 +41,12 @@ def passed(model: Any) -> Passed | None:
     # What is trained whole beside an adapter is computed with, and what it was copied from is not.
     used = [each for name, each in model.named_parameters() if ".original_module." not in name]
     layers = [each for each in used if each is not inputs and each is not outputs]
-    config = model.config.get_text_config()
-    head_width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     return Passed(
         frozen=sum(each.numel() for each in layers if not each.requires_grad),
         trained=sum(each.numel() for each in layers if each.requires_grad),
         head=outputs.numel(),
         head_trained=outputs.requires_grad,
-        attention=config.num_hidden_layers * config.num_attention_heads * head_width,
+        attention=model.config.get_text_config().num_attention_heads * sum(head_widths(model)),
     )
 
 

@@ -22,6 +22,7 @@ from transformers import AttentionInterface
 from perse.errors import BadInput
 from perse.settings.training import Attention
 from perse.training.model.adapting import without_adapter
+from perse.training.model.heads import head_widths
 from perse.training.rows.flex import flex_attention, has_flex
 from perse.training.rows.packable import looks_back
 from perse.training.rows.trie import Tree
@@ -85,10 +86,9 @@ def ways(model: Any, *, computed: torch.dtype) -> list[Attention]:
 
 def _has_flash(model: Any, computed: torch.dtype) -> bool:
     """Whether torch has a flash kernel for what is `computed`: on a GPU that is for 16 bits and some widths only."""
-    config = model.config.get_text_config()
     if model.device.type == "cuda" or (model.device.type == "cpu" and torch.cuda.is_available()):  # where the Trainer puts it
-        width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-        if computed == torch.float32 or width % 8 or width > 256 or torch.cuda.get_device_capability() < (8, 0):
+        strange = any(width % 8 or width > 256 for width in head_widths(model))
+        if computed == torch.float32 or strange or torch.cuda.get_device_capability() < (8, 0):
             return False
     return True
 

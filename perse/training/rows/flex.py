@@ -19,6 +19,7 @@ import torch._dynamo
 from torch import Tensor
 
 from perse.errors import BadInput
+from perse.training.model.heads import head_widths
 from perse.training.rows.trie import Tree
 
 BLOCK = 128
@@ -29,8 +30,7 @@ NARROWEST = 16
 
 def has_flex(model: Any) -> bool:
     """Whether `model` is trained on a GPU for which torch compiles such a kernel, and its heads are wide enough."""
-    config = model.config.get_text_config()
-    if (getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads) < NARROWEST:
+    if min(head_widths(model)) < NARROWEST:
         return False
     on_gpu = model.device.type == "cuda" or (
         model.device.type == "cpu" and torch.cuda.is_available()

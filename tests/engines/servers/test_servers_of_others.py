@@ -1,4 +1,5 @@
-"""Servers that others wrote, as a person starts them: `transformers serve`, llama-cpp-python's, and LiteLLM before vLLM.
+"""Servers that others wrote, as a person starts them: `transformers serve`, llama.cpp's own (built, in xllamacpp), llama-cpp-python's, and LiteLLM
+before vLLM. The first two are installed with the rest and run wherever these tests do.
 
 Each is skipped where its package is not installed. A package that is installed elsewhere is used where its interpreter is named: LLAMA_CPP_PYTHON and
 LITELLM_PYTHON (`make servers` installs both into .venv-servers and runs these tests).
@@ -55,10 +56,11 @@ def started(log: Path, command: Sequence[object], port: int, ready: str) -> Iter
         while True:
             assert process.poll() is None and time.monotonic() < end, log.read_text()[-4000:]
             try:
-                httpx2.get(f"http://127.0.0.1:{port}{ready}", timeout=5)
-                break
+                if httpx2.get(f"http://127.0.0.1:{port}{ready}", timeout=5).status_code != 503:  # which says "still loading"
+                    break
             except httpx2.TransportError:
-                time.sleep(0.5)
+                pass
+            time.sleep(0.5)
         yield f"http://127.0.0.1:{port}/v1"
     finally:
         process.terminate()
@@ -117,17 +119,42 @@ def gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return Path(archive.extract(model.gguf, folder))
 
 
+LLAMA_SERVER = """
+import sys, time
+import xllamacpp
+
+settings = xllamacpp.CommonParams()
+settings.model.path, settings.port, settings.n_ctx, settings.warmup = sys.argv[1], int(sys.argv[2]), 2048, False
+server = xllamacpp.Server(settings)
+while True:
+    time.sleep(60)
+"""
+"""llama-server with these options: the same code, in a module of Python."""
+
+
+def test_llama_cpps_own_server_keeps_to_the_length_and_tells_its_likeliest_tokens(gguf: Path, tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp", reason="xllamacpp, which carries llama.cpp's server, is not installed")
+    port = free_port()
+    with started(tmp_path / "log", [sys.executable, "-c", LLAMA_SERVER, gguf, port], port, "/v1/models") as url:
+        as_llama_cpp(url)
+
+
 def test_llama_cpp_pythons_server_keeps_to_the_length_and_tells_its_likeliest_tokens(gguf: Path, tmp_path: Path) -> None:
     python, port = interpreter("llama_cpp", "LLAMA_CPP_PYTHON"), free_port()
     command = [python, "-m", "llama_cpp.server", "--model", gguf, "--port", port, "--n_ctx", "2048", "--logits_all", "true"]
     with started(tmp_path / "log", command, port, "/v1/models") as url:
-        judge = Judge.load(f"openai:{url}")
-        assert "distributions from the 20 likeliest tokens alone" in judge.without_distributions
-        assert written(url, judge.identity.model, 8).tokens.generated == 8
-        assert first_word(judge)
-        asked = judge.ask(QUESTIONS["pointwise"], pointwise_examples(1, 2), JudgeSettings(max_new_tokens=60))
-        assert all(one.status in ("ok", "unparsed") and one.tokens.generated <= 60 + 16 for one in asked), asked
-        assert all(one.exact is False for one in asked if one.status == "ok")
+        as_llama_cpp(url)
+
+
+def as_llama_cpp(url: str) -> None:
+    """Is asked, and gives distributions from its likeliest tokens."""
+    judge = Judge.load(f"openai:{url}")
+    assert "distributions from the 20 likeliest tokens alone" in judge.without_distributions
+    assert written(url, judge.identity.model, 8).tokens.generated == 8
+    assert first_word(judge)
+    asked = judge.ask(QUESTIONS["pointwise"], pointwise_examples(1, 2), JudgeSettings(max_new_tokens=60))
+    assert all(one.status in ("ok", "unparsed") and one.tokens.generated <= 60 + 16 for one in asked), asked
+    assert all(one.exact is False for one in asked if one.status == "ok")
 
 
 def test_litellm_before_vllm_is_asked_in_words_and_vllm_itself_exactly(

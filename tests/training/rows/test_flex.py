@@ -6,13 +6,16 @@ import copy
 
 import pytest
 import torch
-from architectures import BRANCHES, model_of, segment
+from architectures import BRANCHES, FAMILIES, model_of, segment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tolerances import logprob
 from torch.nn.attention.flex_attention import flex_attention as plain
 
 from perse.errors import BadInput
+from perse.settings.training import Attention
+from perse.training.model.heads import head_widths
+from perse.training.planning.flops import passed
 from perse.training.rows import flex
 from perse.training.rows.attention import dense_mask, flex_attention_forward, set_attention, tree_attention_forward
 from perse.training.rows.batches import collate
@@ -72,12 +75,13 @@ def test_its_output_is_tree_attentions(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_whole_model_computes_the_same_row_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flex, "_kernel", lambda: plain)
     monkeypatch.setattr("perse.training.rows.attention.has_flex", lambda _: True)
-    batch = collate([packed(BRANCHES)], attention="flex")
-    del batch["labels"]
     found = []
-    for how in ("flex", "tree"):
+    how: Attention
+    for how in ("flex", "mask"):
         model = copy.deepcopy(model_of("llama"))
         assert set_attention(model, how) == how
+        batch = collate([packed(BRANCHES)], attention=how)
+        del batch["labels"]
         with torch.no_grad():
             found.append(model(**batch).logits)
     assert float((found[0] - found[1]).abs().max()) <= logprob(model, 40)
@@ -98,3 +102,25 @@ def test_a_kernel_that_is_not_made_is_told_in_one_sentence(monkeypatch: pytest.M
     part = torch.randn(1, 2, 5, 8)
     with pytest.raises(BadInput, match=r"\(TorchDynamoException: no compiler\); it wants Triton .* train.attention=tree"):
         flex.flex_attention(part, part, part, branching([(2, 2, 1)]), 1.0)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_width_of_heads_is_that_of_every_layer(family: str) -> None:
+    model = model_of(family)
+    config = model.config.get_text_config()
+    assert head_widths(model) == [getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads] * 2
+
+
+def test_layers_whose_heads_are_of_two_widths_are_told_apart_and_counted_each() -> None:
+    """Gemma 4's: its configuration refuses to name one width for all."""
+    from transformers import Gemma4ForCausalLM, Gemma4TextConfig
+
+    sizes = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+    config = Gemma4TextConfig(
+        **sizes, num_key_value_heads=2, head_dim=16, global_head_dim=32, layer_types=["sliding_attention", "full_attention"],
+        vocab_size_per_layer_input=64, hidden_size_per_layer_input=8, num_kv_shared_layers=0,
+    )  # fmt: skip
+    model = Gemma4ForCausalLM(config)
+    assert head_widths(model) == [16, 32]
+    counted = passed(model)
+    assert counted is not None and counted.attention == 4 * (16 + 32)

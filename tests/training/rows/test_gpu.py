@@ -17,7 +17,7 @@ import pytest
 import torch
 import transformers
 from architectures import BRANCHES, FAMILIES, LONGEST, ONLY_MASK, SIZE, TOKENS, model_of, segment
-from builders import pointwise_examples
+from builders import pointwise_examples, tiny_llama, whole_number_tokenizer
 from separate_rows import Gradients, alone, cosine, furthest, together
 from tolerances import forward, gradient
 
@@ -182,10 +182,13 @@ def test_float32_has_no_flash_kernel() -> None:
     ],
     ids=str,
 )
-def test_a_run_is_trained_and_merged_on_a_gpu(tiny_model_folder: Path, tmp_path: Path, changes: list[str]) -> None:
+def test_a_run_is_trained_and_merged_on_a_gpu(tmp_path: Path, changes: list[str]) -> None:
+    base, tokenizer = tmp_path / "base", whole_number_tokenizer()
+    tiny_llama(tokenizer).save_pretrained(base)
+    tokenizer.save_pretrained(base)
     data = tmp_path / "data.jsonl"
     data.write_text("".join(example_lines(pointwise_examples(3))), encoding="utf-8")
-    given = [f"model.path={tiny_model_folder}", "model.dtype=float32", "lora.rank=4", f"data.path={data}", "train.steps=4"]
+    given = [f"model.path={base}", "model.dtype=float32", "lora.rank=4", f"data.path={data}", "train.steps=4"]
     given += ["train.row_tokens=1024", "train.save_every=2", "train.report_to=[]", "watch=null", f"output={tmp_path / 'run'}"]
     out = train(load_config("embedded_lora", [*given, *changes]))
     losses = [json.loads(line)["loss"] for line in (out / "log.jsonl").read_text().splitlines() if "loss" in line]
