@@ -11,7 +11,7 @@ import pytest
 from transformers import TrainerCallback
 from watching_builders import scripted, trained
 
-from perse.errors import BadInput
+from perse.errors import BadInput, SaveFailed
 from perse.installing import install
 from perse.rendering.prompt import Renderer
 from perse.training.curves import training_figure, write_curves
@@ -127,6 +127,18 @@ def test_tensorboard_gets_what_the_run_log_gets(renderer: Renderer, tmp_path: Pa
 
 
 @pytest.mark.slow
+def test_tensorboard_writes_through_no_link_and_into_no_file(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "tensorboard").symlink_to(tmp_path / "mine")
+    with pytest.raises(BadInput, match="tensorboard is a link to .*mine, and is not written through"):
+        trackers(("tensorboard",), tmp_path)
+    assert not list((tmp_path / "mine").iterdir())
+    (tmp_path / "tensorboard").unlink()
+    (tmp_path / "tensorboard").write_text("mine")
+    with pytest.raises(SaveFailed, match="tensorboard could not be written"):
+        trackers(("tensorboard",), tmp_path)
+
+
 def test_tensorboard_forgets_a_run_that_begins_again(renderer: Renderer, tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="not installed")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
