@@ -31,6 +31,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worlds", type=int, default=200)
     parser.add_argument("--products", type=int, nargs="+", default=[12, 26])
+    parser.add_argument(
+        "--spread",
+        type=float,
+        default=0.0,
+        help="standard deviation of what the judge gives, in points: an expected score never repeats",
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--small", action="store_true", help="only see that it runs")
     options = parser.parse_args()
@@ -49,6 +55,7 @@ def main() -> None:
                 for number in track(range(worlds), description=f"{products}, {spread}, {rate}", console=Console(stderr=True)):
                     generator = np.random.default_rng((options.seed, products, int(spread), int(1000 * rate), number))
                     judged = np.where(generator.random(len(product)) < rate, 0.0, USUAL)
+                    judged = np.clip(judged + generator.normal(0, options.spread, len(product)), 0, 100)
                     people = USUAL * (1 - rate) - CONVENTION + generator.normal(0, spread, len(product))
                     people += generator.normal(0, spread / 3, products)[product]
                     alone = draws.mean(judged - people, every)

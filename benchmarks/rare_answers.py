@@ -4,7 +4,8 @@
 
 40 readers with 8 texts each; reader and judge say 5, and at a rate each by itself 1. *Weighted kappa* and *within readers* as in `perse evaluate`, *study* as
 every study tells Kendall tau-b and what it changes by under another profile, *two ways of asking* the kappa of `perse kgds agreement` (yes at the rate, under
-each way by itself), *sureness* the gain of `perse study risk-coverage` (wrong at the rate, and as sure as chance makes it). Nothing is ever there to be found:
+each way by itself), *sureness* the gain of `perse study risk-coverage` (wrong at the rate, and as sure as chance makes it), also of errors of expected scores: half a point, give or take
+a hundredth, and at the rate four. Nothing is ever there to be found:
 2.5 of 100 are meant above and below. What is withheld: `perse.evaluation.stats.departures`.
 """
 
@@ -32,7 +33,7 @@ from perse.studies.frame.resampling import estimates
 from perse.studies.frame.summarizing import SharedResamples
 
 READERS, TEXTS = 40, 8
-RATES = (0.05, 0.1, 0.2, 0.3)
+RATES = (0.02, 0.05, 0.1, 0.2, 0.3)
 READER = np.repeat(np.arange(READERS), TEXTS)
 EVERY = np.ones(len(READER), dtype=bool)
 Both = tuple[str, Interval, Interval]
@@ -80,7 +81,10 @@ def _world(generator: np.random.Generator, rate: float, bootstrap: Bootstrap, sa
     yes = gold == 1, judged == 1
     value = samples.kappa(*yes, chosen=EVERY, sample=READER)
     yield "two ways of asking", _alone(value.resampled), value.estimate().interval
-    yield "sureness", *_sureness((gold == 1).astype(np.float64), generator, bootstrap)
+    wrong = (gold == 1).astype(np.float64)
+    yield "sureness", *_sureness(wrong, generator, bootstrap)
+    errors = 0.5 + 3.5 * wrong + np.abs(generator.normal(0, 0.01, len(wrong)))
+    yield "sureness, errors nearly alike", *_sureness(errors, generator, bootstrap)
 
 
 def _correlation(name: str, gold: FloatArray, judged: FloatArray, bootstrap: Bootstrap) -> tuple[Interval, Interval]:

@@ -8,7 +8,8 @@ is the reader's. *Coins*: the same in 50%. *Constant*: `perse compare` within re
 judge says the reader's own average of three whole scores with a noise of 0.02, which breaks its ties and changes nothing else; "worse" is false, too,
 and so is what a study tells of the change from the one to the other.
 *Lean* and *off*: `perse compare` by MAE of two judges that are as far off on average. All readers lean one way or the other, and each judge the
-other way; or one judge is off by a point of everybody, and the other right of all but one reader in five, and off by five points there.
+other way; or one judge is off by a point here and there, and the other right of all but one reader in five, ten or twenty, and off by five points there.
+*Truly*: one judge is right, and the other off by a point in a quarter of the texts, in half or in nine of ten: here "better" is true.
 *Rare*: of two answers the reader and the judge both nearly always give the same one, and depart from it independently of each other.
 A nominal rate is 2.5% (one side of a 95% interval); with 400 worlds a rate of 2.5% is seen as 1.0% to 4.0%.
 """
@@ -53,6 +54,8 @@ DEPARTING = (0.05, 0.1, 0.2)
 """The share of answers that are not the usual one, of the readers' and of the judge's."""
 FEW_AND_MANY = (12, 40)
 """Readers, where errors in MAE are looked at."""
+FAR_OFF = (0.05, 0.1, 0.2)
+"""The share of readers of whom a judge is five points off."""
 VARIED = (3, 20)
 """Readers, of 79, to whom the constant judge says different things."""
 
@@ -73,8 +76,17 @@ def main() -> None:
         "coins": partial(_copying, right=0.5),
         **{f"constant but for {few} readers": partial(_constant, few=few) for few in VARIED},
         **{f"lean: {readers} readers": partial(_apart, readers=readers, world=_lean) for readers in FEW_AND_MANY},
-        **{f"off: {readers} readers": partial(_apart, readers=readers, world=_off) for readers in FEW_AND_MANY},
+        **{
+            f"off: {share} of {readers} readers": partial(_apart, readers=readers, world=partial(_off, share=share))
+            for readers in FEW_AND_MANY
+            for share in FAR_OFF
+        },
         "ties": _ties,
+        **{
+            f"truly: {often} of {readers} readers": partial(_apart, readers=readers, world=partial(_truly, often=often))
+            for readers in (*FEW_AND_MANY, 79)
+            for often in (0.25, 0.5, 0.9)
+        },
         **{f"rare: {share}": partial(_rare, share=share) for share in DEPARTING},
     }
     found: dict[str, Counter[str]] = {}
@@ -194,11 +206,17 @@ def _lean(generator: np.random.Generator, reader: IntArray) -> tuple[IntArray, I
     return gold, np.full_like(gold, 5), np.full_like(gold, 7)
 
 
-def _off(generator: np.random.Generator, reader: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def _off(generator: np.random.Generator, reader: IntArray, *, share: float) -> tuple[IntArray, IntArray, IntArray]:
     gold = generator.integers(5, 7, len(reader))
-    wrong = (generator.random(reader.max() + 1) < 0.2)[reader]
+    wrong = (generator.random(reader.max() + 1) < share)[reader]
+    by_one = generator.random(len(reader)) < 5 * share
     far = np.where(gold == 5, 10, 1)
-    return gold, gold + generator.choice([-1, 1], len(gold)), np.where(wrong, far, gold)
+    return gold, np.where(by_one, gold + generator.choice([-1, 1], len(gold)), gold), np.where(wrong, far, gold)
+
+
+def _truly(generator: np.random.Generator, reader: IntArray, *, often: float) -> tuple[IntArray, IntArray, IntArray]:
+    gold = generator.integers(2, 10, len(reader))
+    return gold, gold, np.where(generator.random(len(reader)) < often, gold + generator.choice([-1, 1], len(gold)), gold)
 
 
 def _apart(
@@ -228,8 +246,10 @@ def _apart(
     }
     found = compare(judges, [Fold(examples, None)], resamples=resamples, permutations=resamples, metrics=["mae"], against="one")
     contrast = found.pairings[0].contrasts[0]
+    told = contrast.better is not None
     return {
-        "verdict": contrast.better is not None,
+        "verdict": told and not contrast.of_these_readers,
+        "of these readers": told and contrast.of_these_readers,
         "p alone": contrast.p is not None and contrast.p <= LEVEL,
         "interval alone": contrast.estimate.above_zero or contrast.estimate.below_zero,
     }

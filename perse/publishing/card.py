@@ -150,6 +150,8 @@ def _trained(facts: RunFacts) -> str:
 def _shown(name: str, value: Any) -> str:
     if name in ("data.path", "watch.data"):
         return _last_part(value)
+    if name == "data.mix" and isinstance(value, list):
+        value = [f"{_last_part(one.get('path'))} x {one.get('weight')}" for one in value if isinstance(one, dict)]
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

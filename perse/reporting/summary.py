@@ -17,7 +17,7 @@ from perse.evaluation.stats.intervals import FEWEST_REVIEWERS
 from perse.evaluation.stats.results import Conclusion, Evaluation
 from perse.evaluation.telling import evaluation_tables
 from perse.evaluation.verdict import ON_THESE_TEXTS, in_words, shown
-from perse.reporting.collapse import is_collapsed, often
+from perse.reporting.collapse import is_collapsed
 from perse.reporting.page import Section, Standing, Verdict
 from perse.reporting.report_data import RunData
 from perse.results.result import Table
@@ -203,7 +203,7 @@ def _spread(run: RunData) -> str:
     said = f"the answer that it most often finds likeliest, {name}, is so in {share:.0%}; the readers gave it in {readers:.0%}."
     if is_collapsed(run, run.likeliest):
         return f"Collapsed: nearly one answer for everything: {said}"
-    return said[:1].upper() + said[1:] if often(run, run.likeliest) else f"Not collapsed: {said}"
+    return said[:1].upper() + said[1:]
 
 
 def _steadiness(evaluation: Evaluation, judged: str | None) -> str:

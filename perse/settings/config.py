@@ -121,7 +121,9 @@ def _takes(annotation: Any) -> str:
     if get_origin(annotation) is Literal:
         return " or ".join(map(str, get_args(annotation)))
     if get_origin(annotation) is tuple:
-        return f"a list of {_takes(get_args(annotation)[0])}"
+        each = get_args(annotation)[0]
+        is_section = isinstance(each, type) and issubclass(each, Section)
+        return f"a list of {{{', '.join(each.model_fields)}}}" if is_section else f"a list of {_takes(each)}"
     if get_origin(annotation) is dict:
         return "a mapping"
     if isinstance(annotation, type) and issubclass(annotation, Section):
@@ -140,7 +142,7 @@ def _as_yaml(value: Any) -> str:
 
 
 def _section(annotation: Any) -> type[Section] | None:
-    candidates = (annotation, *get_args(annotation))
+    candidates = (annotation,) if get_origin(annotation) is tuple else (annotation, *get_args(annotation))
     return next((kind for kind in candidates if isinstance(kind, type) and issubclass(kind, Section)), None)
 
 

@@ -36,9 +36,20 @@ class Model(Section):
     """Run code that the model brings; without it none is run, and a model that needs it is refused."""
 
 
+class Mixed(Section):
+    path: Annotated[str, LOCAL] = Field(min_length=1)
+    """As `data.path`."""
+    weight: float = Field(default=1.0, gt=0, le=100)
+    """How often its examples are seen in a pass over `data.path`."""
+
+
 class Data(Section):
     path: Annotated[str, LOCAL] = Field(min_length=1)
     """A data set folder, or a file of exported JSON lines."""
+    mix: tuple[Mixed, ...] = ()
+    """More data sets to learn from, each with the weight of its examples: `[{path: work/books, weight: 0.5}]`. Of 2, each is seen twice in a
+    pass over `path`; of 0.5, half of them, others in each pass. What is said here of `path` (split, question, view) goes for all; only readers of
+    `path` are watched."""
     split: Literal["train", "valid"] = "train"
     """Side of a data set folder to train on."""
     fold: int | None = Field(default=None, ge=0)

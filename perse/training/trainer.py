@@ -226,6 +226,7 @@ def made_of(prepared: Prepared, base: Path) -> dict[str, str]:
 
 
 _LATER: tuple[tuple[str, str, object], ...] = (
+    ("data", "mix", []),
     ("model", "trust_remote_code", False),
     ("lora", "rslora", False),
     ("lora", "plus", None),

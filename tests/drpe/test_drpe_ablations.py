@@ -22,7 +22,7 @@ from perse.drpe.roles import MANUAL_ALONE, STATIC, Role, each_once, manual_roles
 from perse.drpe.selection import select
 from perse.drpe.votes.run_folder import Run, read_run
 from perse.errors import BadInput
-from perse.results.result import Result
+from perse.results.result import Estimate, Interval, Result
 
 pytestmark = pytest.mark.slow  # k-means for each variant
 
@@ -123,6 +123,19 @@ def test_of_votes_without_sense_no_part_is_shown_to_bring_anything(of_everybody:
         "pearson",
         "within_pearson",
     }
+
+
+def test_what_a_part_brings_is_told_where_the_whole_is_shown_to_agree_at_the_level_that_is_told_of(counted: Ablations) -> None:
+    scores = {name: one.scores for name, one in counted.variants.items()}
+    compared = correlate(select(Documents(DOCUMENTS)), scores, resamples=100, seed=0, beside=WHOLE)
+    row = compared.rows[WHOLE]
+    within = {"pearson": Estimate(value=0.5, interval=Interval(low=0.3, high=0.7), items=60)}
+    compared = replace(
+        compared, rows={**compared.rows, WHOLE: replace(row, mean={**row.mean, "within": {**row.mean["within"], **within}})}
+    )
+    uneven, even = (ablations_result(replace(counted, uneven=is_so), compared, by="score").answer for is_so in (True, False))
+    assert "of 0.500 [0.300, 0.700], within documents, over" in uneven and "nothing is said" not in uneven
+    assert ", pooled, over" in even and "nothing is said of what a part brings" in even
 
 
 def test_a_part_that_brings_all_of_it_is_named(tmp_path: Path) -> None:

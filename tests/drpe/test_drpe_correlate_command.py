@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from command_line import perse
 from vote_builders import Poll, texts_of
 
 from perse.drpe.correlation import published
-from perse.drpe.correlation.correlating import least_p
-from perse.drpe.correlation.telling import answer
+from perse.drpe.correlation.correlating import Correlations, least_p
+from perse.drpe.correlation.of_many import of_many
+from perse.drpe.correlation.telling import answer, best_of
 from perse.drpe.documents import read_documents
 from perse.drpe.votes.run_folder import read_run
 from perse.drpe.votes.telling import vote_result
+from perse.evaluation.stats.estimates import Bootstrap
 from perse.results.result import Estimate, Interval, Result
 
 pytest.importorskip("sacrebleu")
@@ -256,13 +260,20 @@ def test_where_no_difference_can_be_shown_a_note_says_so(docs: Path) -> None:
     assert not any("so none can be shown" in note for note in enough.notes)
 
 
+def correlations(rows: Any, of_many: dict[tuple[str, str], float]) -> Correlations:
+    nothing: Any = None
+    return Correlations(
+        selected=nothing, compared=40, documents=10, systems=0, rows=rows, differences=(), left_out=(), of_many=of_many, resamples=0, seed=0
+    )  # fmt: skip
+
+
 def test_a_lower_correlation_that_is_shown_is_named_where_the_highest_is_not() -> None:
     def agreeing(value: float, low: float) -> SimpleNamespace:
         interval = Interval(low=low, high=0.9)
         return SimpleNamespace(mean={"pooled": {"pearson": Estimate(value=value, interval=interval, items=40)}})
 
     rows = {"wide": agreeing(0.4, -0.1), "narrow": agreeing(0.3, 0.1)}
-    found: Any = SimpleNamespace(rows=rows, compared=40, documents=10, differences=())
+    found = correlations(rows, {("narrow", "pooled"): 0.01})
     assert answer(found) == (
         "Of 40 candidates of 10 documents the highest pooled Pearson correlation, that of wide, is 0.400 [-0.100, 0.900] and not shown to be "
         "above 0; that of narrow is."
@@ -273,4 +284,25 @@ def test_a_lower_correlation_that_is_shown_is_named_where_the_highest_is_not() -
         "Pooled, no method is shown to agree with people over 40 candidates of 10 documents: the highest"
     )
     rows["low"].mean["within"] = agreeing(0.9, 0.8).mean["pooled"]
-    assert answer(found).endswith(" But within documents that of low is above 0 (below).")
+    assert "within documents" not in answer(found)
+    assert answer(replace(found, of_many={("low", "within"): 0.02})).endswith(
+        " But within documents that of low is above 0 (below)."
+    )
+
+
+def test_the_highest_of_eight_that_know_nothing_is_not_said_to_agree_most() -> None:
+    # Chosen of eight methods of noise, of which one has an interval above 0: as the highest of so many it is nothing much.
+    people, document = np.random.default_rng(3).normal(size=80), np.repeat(np.arange(20), 4)
+    draws = Bootstrap.over(document, resamples=300, seed=0)
+    noise = {f"m{n}": np.random.default_rng((100, n)).normal(size=80) for n in range(200)}
+    known = {name: draws.one("pearson", people, values) for name, values in noise.items()}
+    lucky = next(name for name, one in known.items() if one.above_zero)
+    eight = {lucky: noise[lucky]} | dict(list(noise.items())[:7])
+    assert of_many(people, {lucky: noise[lucky]}, draws)[lucky, "pooled"] < of_many(people, eight, draws)[lucky, "pooled"]
+    assert of_many(people, eight, draws)[lucky, "pooled"] > 0.05
+    found = correlations({name: SimpleNamespace(mean={"pooled": {"pearson": known[name]}}) for name in eight}, {})
+    best = best_of(found)
+    assert best is not None and "no method is shown to agree" in answer(replace(found, of_many=of_many(people, eight, draws)))
+    assert answer(replace(found, of_many={(best, "pooled"): 0.01})).startswith(f"{best} agrees most")
+    true = {"knows": people + np.random.default_rng(0).normal(size=80), **eight}
+    assert of_many(people, true, draws)["knows", "pooled"] < 0.05

@@ -139,7 +139,7 @@ def test_candidates_of_a_document_are_drawn_together() -> None:
         interval = found.rows["metric"].mean["pooled"]["pearson"].interval
         assert interval.low is not None and interval.high is not None
         widths.append(interval.high - interval.low)
-    assert widths[0] == pytest.approx(widths[1])
+    assert widths[0] == pytest.approx(widths[1], rel=0.05)  # of unseen candidates more are possible beside 60 than beside 240
 
 
 def test_methods_are_compared_on_the_candidates_that_all_of_them_scored() -> None:

@@ -276,10 +276,9 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(
     with pytest.raises(SaveFailed, match="merged could not be written .*No space left on device.*, and nothing is left of it"):
         merge_adapter(str(adapter), tmp_path / "out" / "merged", base=str(tiny_model_folder))
     assert list((tmp_path / "out").iterdir()) == []
-    with pytest.raises(
-        BadInput, match=r"cannot make the folder .*adapter_config\.json/merged: Not a directory; choose another"
-    ):
-        merge_adapter(str(adapter), adapter / "adapter_config.json" / "merged", base=str(tiny_model_folder))
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match="cannot make the folder .*file/merged: Not a directory; choose another"):
+        merge_adapter(str(adapter), tmp_path / "file" / "merged", base=str(tiny_model_folder))
 
 
 @pytest.mark.integration

@@ -214,7 +214,7 @@ def test_the_finding_says_lenient_strict_or_neither_with_the_numbers() -> None:
         r"for sentiment consistency .*\.$",
         finding(lenient),
     )
-    strict = measured([[(40, 60 + n % 3), (10, 20)] for n in products], others)
+    strict = measured([[(40, 60 + n % 3), (10, 20)] for n in range(36)], others * 3)
     assert "J is strict with aspect coverage, by 15.5 [" in finding(strict) and "-" not in finding(strict).partition("]")[0]
     near = measured(
         [[(63, 60 + n % 3), (24, 20)] for n in products], others
@@ -234,6 +234,11 @@ def test_a_judge_that_always_says_the_same_is_not_lenient_by_what_few_summaries_
     assert interval.low is not None and interval.low < 5 and "is not shown to be lenient or strict" in finding(found)
     far = measured([[(80, 41 + n % 3), (80, 42)] for n in range(12)], [[80]] * 12)
     assert "is lenient with" in finding(far)
+
+
+def test_a_judge_whose_expected_scores_never_repeat_is_not_lenient_by_what_few_summaries_cannot_show() -> None:
+    values: list[list[tuple[float | None, float]]] = [[(80 + n / 100, 71 + n % 3), (80 - n / 100, 72)] for n in range(12)]
+    assert "is not shown to be lenient or strict" in finding(measured(values, [[80]] * 12))
 
 
 def test_a_judge_that_cannot_tell_a_products_own_summaries_is_said_not_to() -> None:

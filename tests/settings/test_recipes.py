@@ -158,7 +158,8 @@ def _default(section: str, name: str) -> Any:
     from perse.settings.watching import Watch
 
     kinds: dict[str, Any] = {"": TrainConfig, "model": Model, "data": Data, "lora": Lora, "train": Train, "watch": Watch}
-    return kinds[section].model_fields[name].default
+    default = kinds[section].model_fields[name].default
+    return list(default) if isinstance(default, tuple) else default
 
 
 def test_the_page_of_the_docs_is_what_the_command_prints() -> None:

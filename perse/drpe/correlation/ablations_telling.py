@@ -21,7 +21,10 @@ PUBLISHED: Mapping[str, str] = {
 """Rows of table 2 by ours."""
 _OF_K = (WHOLE, "w/o static roles")
 """Published of k-means with k = 4."""
-_LEVELS: tuple[tuple[str, Level], ...] = (("pearson", "pooled"), ("within_pearson", "within"))
+_LEVELS: tuple[tuple[str, Level, str], ...] = (
+    (COMPARED[0], "pooled", "pooled"),
+    (COMPARED[1], "within", "within documents"),
+)
 
 
 def ablations_result(found: Ablations, compared: Correlations, *, by: str) -> Result:
@@ -34,7 +37,7 @@ def ablations_result(found: Ablations, compared: Correlations, *, by: str) -> Re
         x_label="invented roles a document (k)",
         points=tuple(
             Point(series=line, x=str(k), metric=metric, estimate=compared.rows[name].mean[level]["pearson"])
-            for metric, level in _LEVELS
+            for metric, level, _ in _LEVELS
             for line in CURVES
             for (of_line, k), name in sorted(found.curve.items(), key=lambda one: one[0][1])
             if of_line == line and name in compared.rows
@@ -48,16 +51,15 @@ def ablations_result(found: Ablations, compared: Correlations, *, by: str) -> Re
 def _answer(found: Ablations, compared: Correlations, by: str) -> str:
     if WHOLE not in compared.rows:
         return "The whole has no score, so there is nothing to hold its parts against."
-    of = compared.rows[WHOLE].mean["pooled"]["pearson"]
+    # A sum over roles is larger where a document has more of them; within documents it is not.
+    of_which, level, where = _LEVELS[1 if by == "score" and found.uneven else 0]
+    of = compared.rows[WHOLE].mean[level]["pearson"]
     over = f"over {compared.compared} candidates of {compared.documents} documents"
-    said = f"The scores of all parts together have a pooled Pearson correlation with people's of {in_words(of)} {over}"
+    said = f"The scores of all parts together have a Pearson correlation with people's of {in_words(of)}, {where}, {over}"
     if not of.above_zero:
         return f"{said}: they are not shown to agree with people, so nothing is said of what a part brings."
-    # A sum over roles is larger where a document has more of them; within documents it is not.
-    level = COMPARED[1] if by == "score" and found.uneven else COMPARED[0]
-    looked = [one for one in compared.differences if one.of == level]
+    looked = [one for one in compared.differences if one.of == of_which]
     shown = [one for one in looked if one.shown]
-    where = "within documents" if level == COMPARED[1] else "pooled"
     if not shown:
         return f"{said}. None of {len(looked)} variants is shown to differ from that ({where})."
     parts = [

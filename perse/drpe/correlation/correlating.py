@@ -17,11 +17,13 @@ from typing import Literal
 
 import numpy as np
 
+from perse.drpe.correlation.of_many import of_many
 from perse.drpe.correlation.systems import by_system
 from perse.drpe.over_documents import of_documents
 from perse.drpe.selection import Key, Selected
 from perse.errors import BadInput
 from perse.evaluation.comparing.paired import PairedDifference
+from perse.evaluation.comparing.results import LEVEL as SIGNIFICANT
 from perse.evaluation.stats.correlation import COEFFICIENTS, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.significance import Permutation, holm, paired_permutation
@@ -69,8 +71,15 @@ class Correlations:
     differences: tuple[PairedDifference, ...]
     left_out: tuple[str, ...]
     """Methods without a score for any candidate."""
+    of_many: Mapping[tuple[str, str], float]
+    """By method and level (pooled, within): p of Pearson's above or below 0, given how many were looked at (`of_many`)."""
     resamples: int
     seed: int
+
+    def agrees(self, method: str, level: Level = "pooled") -> bool:
+        """Whether its Pearson correlation is shown to be above 0, by its interval and as one of so many."""
+        row = self.rows[method].mean
+        return level in row and row[level]["pearson"].above_zero and self.of_many.get((method, level), 1.0) <= SIGNIFICANT
 
 
 def correlate(selected: Selected, scores: Scores, *, resamples: int, seed: int, beside: str | None = None) -> Correlations:
@@ -122,6 +131,7 @@ def correlate(selected: Selected, scores: Scores, *, resamples: int, seed: int, 
         rows=rows,
         differences=differences(people[common], compared, draws, seed=seed, beside=beside),
         left_out=left_out,
+        of_many=of_many(people[common], compared, draws),
         resamples=resamples,
         seed=seed,
     )

@@ -10,6 +10,7 @@ from perse.drpe.correlation.correlating import COMPARED, LEVELS, Correlations, L
 from perse.drpe.correlation.said import notes
 from perse.drpe.correlation.wordings import OverWordings, wordings_table
 from perse.evaluation.comparing.paired import PairedDifference
+from perse.evaluation.comparing.words import p_shown
 from perse.evaluation.stats.correlation import COEFFICIENTS
 from perse.results.result import Cell, Result, Table
 from perse.results.words import shown as in_words
@@ -69,11 +70,11 @@ def answer(found: Correlations) -> str:
         return f"No method's scores vary together with people's {over}: they are constant, or people's are."
     of = found.rows[best].mean["pooled"]["pearson"]
     others = [name for name in found.rows if name != best]
-    if not of.above_zero:
+    if not found.agrees(best):
         if not others:
             return f"{best} is not shown to agree with people {over}: its pooled Pearson correlation is {in_words(of)}."
-        highest = f"the highest pooled Pearson correlation, that of {best}, is {in_words(of)}"
-        if agree := [name for name in others if found.rows[name].mean["pooled"]["pearson"].above_zero]:
+        highest = f"the highest pooled Pearson correlation, that of {best}, is {in_words(of)}{_as_highest(found, best)}"
+        if agree := [name for name in others if found.agrees(name)]:
             return f"Of {over.removeprefix('over ')} {highest} and not shown to be above 0; that of {_listed(agree)} is."
         return f"Pooled, no method is shown to agree with people {over}: {highest}.{_elsewhere(found)}"
     said = f"{best} agrees most with people {over}, with a pooled Pearson correlation of {in_words(of)}"
@@ -91,15 +92,20 @@ def answer(found: Correlations) -> str:
     return f"{said}. This is {'; '.join(f'{word} {_listed(names)}' for word, names in parts)}."
 
 
+def _as_highest(found: Correlations, best: str) -> str:
+    """That the highest of so many is above 0 by its own interval alone; or nothing."""
+    p = found.of_many.get((best, "pooled"))
+    if p is None or not found.rows[best].mean["pooled"]["pearson"].above_zero:
+        return ""
+    return (
+        f" (as the highest of {len(found.rows)} p = {p:.2f}: so many that have nothing to do with people may come to as much)"
+    )
+
+
 def _elsewhere(found: Correlations) -> str:
-    """What is above 0 within documents or by system, where nothing is that is pooled; a sentence, or nothing."""
-    words: dict[Level, str] = {"within": "within documents", "systems": "by system"}
-    parts = []
-    for level, word in words.items():
-        agree = [name for name, row in found.rows.items() if level in row.mean and row.mean[level]["pearson"].above_zero]
-        if agree:
-            parts.append(f"{word} that of {_listed(agree)} is")
-    return f" But {' and '.join(parts)} above 0 (below)." if parts else ""
+    """What is above 0 within documents, where nothing is that is pooled; a sentence, or nothing."""
+    agree = [name for name in found.rows if found.agrees(name, "within")]
+    return f" But within documents that of {_listed(agree)} is above 0 (below)." if agree else ""
 
 
 def _of(found: Correlations, method: str) -> list[PairedDifference]:
@@ -122,13 +128,16 @@ def _pooled(found: Correlations, baselines: Baselines | None) -> Table:
     for name, row in found.rows.items():
         theirs = published.of_summeval(name)
         beside = "-" if theirs is None else f"{theirs:.3f}"
-        rows.append((name, beside, row.absolute, *(row.mean["pooled"][one] for one in COEFFICIENTS)))
+        p = found.of_many.get((name, "pooled"))
+        shown = "-" if p is None else p_shown(p).replace("<", "< ")
+        rows.append((name, beside, row.absolute, *(row.mean["pooled"][one] for one in COEFFICIENTS), shown))
     return Table(
         title=TITLES["pooled"],
-        header=("method", "SummEval, published", "|Pearson|", *map(str.capitalize, COEFFICIENTS)),
+        header=("method", "SummEval, published", "|Pearson|", *map(str.capitalize, COEFFICIENTS), "p of so many"),
         rows=tuple(rows),
         breaks=_breaks(found, baselines),
         notes=(
+            f"p of so many: of Pearson other than 0, adjusted for looking at {len(found.rows)} methods, pooled and within documents",
             f"published: |Pearson| over 400 candidates of {published.DOCUMENTS} documents of SummEval, by the metrics' own models; not of these candidates. "
             f"DRPE has {published.of_summeval('DRPE')} there, a plain comparison by the same model (GPT-D3) {published.of_summeval('GPT-D3')}",
             "Kendall is tau-b",

@@ -23,6 +23,7 @@ from perse.evaluation.stats.correlation import COEFFICIENTS, BoolArray, FloatArr
 from perse.evaluation.stats.departures import FEW_DEPART, Departures, departing, departures
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.shares import deciding
+from perse.evaluation.stats.unseen import of_correlation
 from perse.progress import OnPart, OnProgress, counted, unseen_part
 from perse.results.result import Estimate, Interval
 
@@ -190,7 +191,7 @@ def _mean(name: str, of_pairs: Sequence[_Correlated], bootstrap: Bootstrap) -> E
         interval = Interval(reason=FEW_DEPART, resamples=interval.resamples)
     skipped = [estimate.skipped_reviewers for estimate in estimates if estimate.skipped_reviewers is not None]
     items = max((estimate.items for estimate in estimates), default=0)
-    return Estimate(value=value, interval=interval, items=items, skipped_reviewers=max(skipped, default=None))
+    return of_correlation(Estimate(value=value, interval=interval, items=items, skipped_reviewers=max(skipped, default=None)))
 
 
 def _alpha(scores: FloatArray, *, bootstrap: Bootstrap) -> Estimate:

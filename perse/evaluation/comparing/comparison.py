@@ -39,11 +39,13 @@ from perse.evaluation.stats.intervals import Behind, unless_alike
 from perse.evaluation.stats.resamples import Resamples
 from perse.evaluation.stats.results import Resample
 from perse.evaluation.stats.significance import Columns, Permutation, holm, paired_permutation, williams
+from perse.evaluation.stats.unseen import farthest, joined, none_of
 from perse.evaluation.stats.within import vary_in_all
 from perse.judgement import Judgement, Status
 from perse.progress import OnProgress, unseen
 from perse.records import chooses
 from perse.results.result import Estimate
+from perse.scale import Scale
 
 POINTWISE_METRICS = ("kendall", "spearman", "pearson", "within_kendall", "mae")
 PAIRWISE_METRICS = ("accuracy",)
@@ -101,6 +103,8 @@ def compare(
     on_progress(0, len(paired))
     for number, (one, other) in enumerate(paired):
         contrasts = _contrasts(own, gold, sides=(one, other), bootstrap=bootstrap, permutations=permutations, seed=seed)
+        if not chosen:
+            contrasts = tuple(_of_unlike(contrast, gold, answer_scale(items)) for contrast in contrasts)
         by_name = {contrast.metric: contrast for contrast in (*contrasts, *brought.contrasts((one, other)))}
         pairings.append(_pairing(one, other, tuple(by_name[name] for name in names)))
         on_progress(number + 1, len(paired))
@@ -266,6 +270,18 @@ def _of_ties(contrast: Contrast, gold: FloatArray, given: tuple[FloatArray, Floa
     if contrast.metric != "kendall" or not (contrast.estimate.above_zero or contrast.estimate.below_zero):
         return contrast
     return contrast.model_copy(update={"ties_apart": bootstrap.difference(EVEN, gold, *given).interval})
+
+
+def _of_unlike(contrast: Contrast, gold: FloatArray, scale: Scale) -> Contrast:
+    """The contrast and, where MAE is shown to differ, beside it what readers as rare as none of these may make of that (`unseen`)."""
+    difference, shown = contrast.difference, contrast.estimate.above_zero or contrast.estimate.below_zero
+    if contrast.metric != MAE or difference is None or not shown:
+        return contrast
+    ends = scale.values or tuple(gold)
+    worst = farthest(gold, lowest=min(ends), highest=max(ends))
+    turned = none_of(contrast.reviewers) * (worst + abs(difference))
+    beyond = joined(difference, contrast.interval, **{"up" if difference < 0 else "down": turned})
+    return contrast.model_copy(update={"unlike": beyond})
 
 
 def _contrasts_of(

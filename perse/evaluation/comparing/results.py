@@ -56,6 +56,10 @@ class Contrast(_Result):
     ties_apart: Interval | None = None
     """Of Kendall tau-b that is shown to differ: of 2 (concordant - discordant) / n^2, in which ties count for neither side."""
 
+    unlike: Interval | None = None
+    """Of MAE that is shown to differ: the difference where as many readers as none of these allows may be unlike all of them, and the better side as wrong
+    for those as the scale allows."""
+
     @property
     def estimate(self) -> Estimate:
         """The difference as a cell."""
@@ -70,10 +74,20 @@ class Contrast(_Result):
         return (even.above_zero, even.below_zero) != (estimate.above_zero, estimate.below_zero)
 
     @property
+    def of_these_readers(self) -> bool:
+        """Whether the difference is shown of these readers alone: readers of whom the sample has none could undo it."""
+        if self.unlike is None:
+            return False
+        beyond = Estimate(value=None, interval=self.unlike, items=0)
+        return not (beyond.above_zero or beyond.below_zero)
+
+    @property
     def better(self) -> bool | None:
-        """Whether `one` is shown to be better (True) or worse (False); None if neither is shown, by p and by the interval."""
+        """Whether `one` is shown to be better (True) or worse (False); None if neither is shown, by p and by the interval;
+        of these readers alone, where `of_these_readers`."""
         estimate = self.estimate
-        if self.p_holm is None or self.p_holm > LEVEL or not (estimate.above_zero or estimate.below_zero) or self.by_ties:
+        shown = self.p_holm is not None and self.p_holm <= LEVEL and (estimate.above_zero or estimate.below_zero)
+        if not shown or self.by_ties:
             return None
         return estimate.below_zero == lower_is_better(self.metric)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perse.evaluation.comparing.results import LEVEL, Comparison, Pairing
-from perse.evaluation.comparing.words import p_shown
+from perse.evaluation.comparing.words import MAE, beyond, p_shown
 from perse.evaluation.metrics import lower_is_better, title_of
 from perse.evaluation.stats.shares import share_note
 from perse.results.result import Cell, Result, Table
@@ -43,7 +43,12 @@ def _runs(comparison: Comparison) -> Table:
         *([share_note()] if comparison.kind == "pairwise" else []),
         f"p: two-sided, answers exchanged reviewer by reviewer, {drawn}",
         f"p (Holm): adjusted over all {comparison.family} p values here; called a difference where it is at most {LEVEL} and the interval leaves out 0"
-        + (", for Kendall tau-b also where ties count for neither" if "kendall" in comparison.metrics else ""),
+        + (", for Kendall tau-b also where ties count for neither" if "kendall" in comparison.metrics else "")
+        + (
+            ", for MAE of other readers only where some unlike all of these could not undo it"
+            if MAE in comparison.metrics
+            else ""
+        ),
         *comparison.notes,
     ]
     if "pearson" in comparison.metrics:
@@ -84,6 +89,11 @@ def _pairing(pairing: Pairing, *, chosen: bool) -> Table:
         "only one side says the same of everything are left out on both"
         for contrast in pairing.contrasts
         if contrast.constant_on_one
+    ]
+    notes += [
+        f"{title_of(contrast.metric)}: shown of these {contrast.reviewers} readers, not of others; {beyond(contrast)}"
+        for contrast in pairing.contrasts
+        if contrast.of_these_readers
     ]
     title = f"{pairing.one} minus {pairing.other}: {where}"
     return Table(title=title, header=header, rows=tuple(lines), notes=tuple(dict.fromkeys(notes)))

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from perse.evaluation.comparing.results import LEVEL, Contrast
 from perse.evaluation.metrics import lower_is_better, title_of
+from perse.evaluation.stats.unseen import none_of
 from perse.evaluation.verdict import IN_WORDS, ON_THESE_TEXTS, ROUNDED
 from perse.judgement import Status
 from perse.results.result import Estimate, Interval
@@ -52,8 +53,12 @@ def _wrong(failed: Mapping[str, Mapping[Status, int]], items: int) -> str:
 
 
 def _concluded(one: str, other: str, contrasts: Sequence[Contrast]) -> str:
-    better = [contrast for contrast in contrasts if contrast.better is True]
-    worse = [contrast for contrast in contrasts if contrast.better is False]
+    shown = [contrast for contrast in contrasts if contrast.better is not None]
+    of_others = [contrast for contrast in shown if not contrast.of_these_readers]
+    if shown and not of_others:
+        return _of_these_readers(one, other, shown, contrasts)
+    better = [contrast for contrast in of_others if contrast.better is True]
+    worse = [contrast for contrast in of_others if contrast.better is False]
     by_rounding = [contrast for contrast in better if _rounding_may_do_it(contrast)]
     if better and (rule := IN_WORDS[ROUNDED] if better == by_rounding else _not_beaten(better, contrasts)):
         also = f", and below it in {_told(worse)}" if worse else ""
@@ -62,12 +67,30 @@ def _concluded(one: str, other: str, contrasts: Sequence[Contrast]) -> str:
     if better and worse:
         return f"{one} is better than {other} in {_told(better)}, but worse in {_told(worse)}"
     if better or worse:
-        shown = better or worse
-        return f"{one} is {'better' if better else 'worse'} than {other}: {_told(shown)}"
+        return f"{one} is {'better' if better else 'worse'} than {other}: {_told(better or worse)}"
     first = contrasts[0]
     if first.difference is None:
         return f"{one} and {other} cannot be compared by {title_of(first.metric)}: {first.interval.reason}"
     return f"{one} and {other} are not shown to differ: {_numbers(first)}{_ties(first)}"
+
+
+def _of_these_readers(one: str, other: str, shown: Sequence[Contrast], contrasts: Sequence[Contrast]) -> str:
+    """What is shown of these readers alone, and why no more."""
+    [contrast, *_] = shown
+    readers = f"for these {contrast.reviewers} readers"
+    numbers = f"{_numbers(contrast)}; of others it is not shown: {beyond(contrast)}"
+    rule = contrast.better and (IN_WORDS[ROUNDED] if _rounding_may_do_it(contrast) else _not_beaten(shown, contrasts))
+    if rule:
+        return f"{one} is above {other} {readers}, but not shown to be better than {rule}: {numbers}"
+    return f"{one} is {'better' if contrast.better else 'worse'} than {other} {readers}: {numbers}"
+
+
+def beyond(contrast: Contrast) -> str:
+    """What readers of whom the sample has none could do to a difference."""
+    return (
+        f"up to {none_of(contrast.reviewers):.0%} of them may be unlike all of these, and the better judge as wrong there as the scale allows, "
+        "which would undo it"
+    )
 
 
 def _not_beaten(better: Sequence[Contrast], contrasts: Sequence[Contrast]) -> str | None:

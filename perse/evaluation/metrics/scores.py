@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -86,7 +87,7 @@ SCORES = (
         "lower",
         "mean absolute error in points of the scale",
         ERRORS,
-        mean_of(_absolute_error),
+        replace(mean_of(_absolute_error), estimate=_shared("mae")),
         drawn="Mean absolute error of the score",
     ),
     Metric("qwk", "weighted kappa", "higher", "quadratic, of predictions rounded to the nearest label", ERRORS, _qwk, 0.0),

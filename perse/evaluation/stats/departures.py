@@ -57,13 +57,13 @@ class Departures:
 KNOWN = Departures(too_few=False, may_be_chance=False)
 
 
-def departing(values: FloatArray) -> BoolArray | None:
-    """(n,) which values are another than the one that more than half of them have; None if there is no such value."""
-    found, counts = np.unique(np.round(values, _DECIMALS), return_counts=True)
-    if not len(found) or 2 * counts.max() <= len(values):
+def departing(values: FloatArray, *, near: float = 0.0) -> BoolArray | None:
+    """(n,) which values are another than the one that more than half of them have, give or take `near`; None if there is no such value."""
+    if not len(values):
         return None
-    others: BoolArray = np.round(values, _DECIMALS) != found[counts.argmax()]
-    return others
+    usual = float(np.median(values))  # of more than half the middle one is
+    others: BoolArray = np.abs(np.round(values - usual, _DECIMALS)) > near
+    return others if 2 * others.sum() < len(values) else None
 
 
 def departures(one: BoolArray | None, other: BoolArray | None, *, clusters: Sequence[IntArray]) -> Departures:

@@ -31,6 +31,7 @@ from perse.evaluation.stats.intervals import (
 from perse.evaluation.stats.pooled import RANKS, divide, resampled_pearson, resampled_ranks
 from perse.evaluation.stats.resamples import Resamples, times_drawn
 from perse.evaluation.stats.shares import apart_interval, deciding, share_interval
+from perse.evaluation.stats.unseen import of_correlation, of_error
 from perse.evaluation.stats.within import vary_in_all, within_every_reviewer
 from perse.evaluation.stats.within_resampled import resampled_within
 from perse.results.result import Estimate, Interval
@@ -206,11 +207,11 @@ class Bootstrap:
 
     def scores(self, gold: FloatArray, predicted: FloatArray) -> dict[str, Estimate]:
         """`SCORE_COLUMNS` of the rows whose prediction is not NaN. Both are (n,)."""
-        return {name: self._estimate(value) for name, value in self._scores(gold, predicted, SCORE_COLUMNS).items()}
+        return self._told(gold, predicted, SCORE_COLUMNS)
 
     def one(self, name: str, gold: FloatArray, predicted: FloatArray) -> Estimate:
         """Column `name` of `scores` alone."""
-        return self._estimate(self._scores(gold, predicted, (name,))[name])
+        return self._told(gold, predicted, (name,))[name]
 
     def difference(self, name: str, gold: FloatArray, one: FloatArray, other: FloatArray) -> Estimate:
         """Column `name` of `one` minus that of `other`, all (n,): over the rows where neither is NaN, on the same resamples.
@@ -284,6 +285,15 @@ class Bootstrap:
             interval = unless_alike(interval, given.resampled)
         interval = given.together.allowed(interval)
         return Estimate(value=given.value, interval=interval, items=given.items, skipped_reviewers=given.skipped)
+
+    def _told(self, gold: FloatArray, predicted: FloatArray, names: tuple[str, ...]) -> dict[str, Estimate]:
+        """`_scores` with intervals that know of answers so rare that there is none among these (`unseen`)."""
+        found = {name: self._estimate(value) for name, value in self._scores(gold, predicted, names).items()}
+        known = ~np.isnan(predicted)
+        return {
+            name: of_error(one, gold[known], predicted[known]) if name == "mae" else of_correlation(one)
+            for name, one in found.items()
+        }
 
     def _scores(self, gold: FloatArray, predicted: FloatArray, names: tuple[str, ...]) -> dict[str, _Value]:
         """`names` of `SCORE_COLUMNS` and `EVEN`, in their order."""

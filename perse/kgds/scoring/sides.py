@@ -11,8 +11,8 @@ import numpy as np
 
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import BoolArray, FloatArray
+from perse.evaluation.stats.failures import Failing, where_alike, with_failures
 from perse.evaluation.stats.intervals import bootstrap_interval, unless_alike
-from perse.evaluation.stats.paired_shares import reach
 from perse.evaluation.stats.resamples import Resamples
 from perse.kgds.benchmark import Benchmark
 from perse.kgds.outcomes import ErrorType, Outcome, Outcomes
@@ -101,39 +101,16 @@ def _uncovered(outcome: Outcome, *, opinions: int) -> int:
 
 
 def difference(more: Side, less: Side, metric: Metric) -> Estimate:
-    """Paired, of whatever samples there may be, those that one of the two fails at among them.
-
-    How far the two are apart where both have a summary, or neither, is resampled. Of the samples at which one alone failed resamples know little,
-    and nothing where there is none: how much more often one fails has Newcombe's interval (`paired_shares`), times what a failure takes. The ends of both
-    are joined as those of independent parts (Zou and Donner, 2008).
-    """
+    """Paired, of whatever samples there may be, those that one of the two fails at among them (`failures`)."""
     samples = len(more.scores.samples)
     value = round(value_of(more, metric) - value_of(less, metric), 2)
     found = estimate(value, more.resampled[metric] - less.resampled[metric], samples=samples)
-    found = found.model_copy(update={"difference": True})
-    if found.interval.low is None:
-        return found
-    one, other = more.of_samples(metric), less.of_samples(metric)
-    apart = one - other
-    with_both = np.where(more.failed() == less.failed(), apart, 0.0)
-    rest = bootstrap_interval(more.draws.sums(with_both[None])[0] / samples, reviewers=samples, of="sample")
-    rest_low, rest_high = (float(with_both.mean()) if end is None else end for end in (rest.low, rest.high))
-    lost = _lost_by_failing(more, less, metric)
-    below, above = (lost * part for part in reach(less.failed(), more.failed()))
-    low = apart.mean() - math.hypot(min(0.0, rest_low - with_both.mean()), below)
-    high = apart.mean() + math.hypot(max(0.0, rest_high - with_both.mean()), above)
-    ends = {"low": percent(max(-1.0, float(low))), "high": percent(min(1.0, float(high)))}
-    return found.model_copy(update={"interval": found.interval.model_copy(update=ends)})
-
-
-def _lost_by_failing(more: Side, less: Side, metric: Metric) -> float:
-    """What a failure takes: the root of the mean square, which is what the variance is of, of a side's values where it has a summary, or where the other
-    has none; the larger."""
-    values = [(side.of_samples(metric), ~side.failed()) for side in (more, less)]
-    (one, with_one), (other, with_other) = values
-    alone = with_one != with_other
-    sizes = [one[with_one], other[with_other], (one - other)[alone]]
-    return max((math.sqrt(float((size**2).mean())) for size in sizes if len(size)), default=0.0)
+    sides = [Failing(side.of_samples(metric), side.failed()) for side in (more, less)]
+    rest = bootstrap_interval(more.draws.sums(where_alike(*sides)[None])[0] / samples, reviewers=samples, of="sample")
+    interval = with_failures(found.interval, *sides, rest=rest, most=1.0)
+    if interval.low is not None and interval.high is not None:
+        interval = interval.model_copy(update={"low": percent(interval.low), "high": percent(interval.high)})
+    return found.model_copy(update={"interval": interval, "difference": True})
 
 
 def value_of(side: Side, metric: Metric) -> float:

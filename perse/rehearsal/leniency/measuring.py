@@ -7,7 +7,6 @@ orders them well, however much it gives.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.unseen import joined, none_among
 from perse.rehearsal.judging import ASPECTS, Aspect
 from perse.rehearsal.leniency.asking import Asked
 from perse.rehearsal.settings import WIDE, Labels
@@ -22,6 +22,8 @@ from perse.results.result import Estimate
 
 GRADE = 25.0
 """Points of 100 between two grades of 1 to 5."""
+HIGHEST = 100.0
+"""What a judge can give at most; the least is 0."""
 
 
 @dataclass(frozen=True)
@@ -109,44 +111,16 @@ def _of_question(aspect: Aspect, own: Sequence[Asked], other: Sequence[Asked], *
 def more_than_people(draws: Bootstrap, judged: FloatArray, people: FloatArray) -> Estimate:
     """Judge minus people, (n,) each, NaN where the judge gave nothing.
 
-    Of a judge that nearly always gives one answer resamples do not know how rare its others are: that answer minus people's is resampled, how often it
-    departs from it has an exact interval, times how far, and the ends are joined as those of independent parts (Zou and Donner, 2008), where they lie
-    further out. How far is the root of the mean square; where it never does, to the end of the scale.
+    Of answers so rare that no summary has one, resamples know nothing: a judge of 80 may now and then give 0, or 100. The interval reaches as far as so
+    many of them as none among these allows (`unseen`), of fewer where those of a product go together.
     """
     known = ~np.isnan(judged)
     found = _mean(draws, judged - people, known)
-    usual, counts = np.unique(judged[known], return_counts=True)
-    if found.interval.low is None or found.interval.high is None or found.value is None or 2 * counts.max() <= known.sum():
+    if found.value is None:
         return found
-    answer = float(usual[counts.argmax()])
-    always = draws.mean(answer - people, known)
-    down, up = (
-        _departures(draws, answer - judged, known, most=answer),
-        _departures(draws, judged - answer, known, most=100.0 - answer),
-    )
-    low = found.value - math.hypot(*(_down(part) for part in (always, up)), _up(down))
-    high = found.value + math.hypot(*(_up(part) for part in (always, up)), _down(down))
-    ends = {"low": min(low, found.interval.low), "high": max(high, found.interval.high)}
-    return found.model_copy(update={"interval": found.interval.model_copy(update=ends)})
-
-
-def _departures(draws: Bootstrap, away: FloatArray, known: BoolArray, *, most: float) -> Estimate:
-    """What answers come to that are so much `away`, (n,), where that is above 0: their share with its exact interval, times how far they are."""
-    there = known & (np.nan_to_num(away) > 0)
-    size = math.sqrt(float((away[there] ** 2).mean())) if there.any() else most
-    share = draws.share(there.astype(np.float64), known)
-    ends = {end: size * at for end, at in (("low", share.interval.low), ("high", share.interval.high)) if at is not None}
-    value = None if share.value is None else size * share.value
-    return share.model_copy(update={"value": value, "interval": share.interval.model_copy(update=ends)})
-
-
-def _down(one: Estimate) -> float:
-    """How far below its value it may be; 0 where that is not known."""
-    return 0.0 if one.value is None or one.interval.low is None else max(0.0, one.value - one.interval.low)
-
-
-def _up(one: Estimate) -> float:
-    return 0.0 if one.value is None or one.interval.high is None else max(0.0, one.interval.high - one.value)
+    share, given = none_among(draws.only(known).clusters), float(judged[known].mean())
+    interval = joined(found.value, found.interval, down=share * given, up=share * (HIGHEST - given))
+    return found.model_copy(update={"interval": interval})
 
 
 def _by_grade(people: FloatArray, judged: FloatArray, known: BoolArray, draws: Bootstrap) -> tuple[OfGrade, ...]:

@@ -15,8 +15,9 @@ import numpy as np
 from perse.data.persum.folder import GROUPS, Sample
 from perse.errors import BadInput
 from perse.evaluation.comparing.paired import PairedDifference
-from perse.evaluation.stats.correlation import FloatArray, IntArray
+from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.failures import Failing, where_alike, with_failures
 from perse.evaluation.stats.significance import Permutation, holm, paired_permutation
 from perse.rehearsal.judging import MEASURES, Measure
 from perse.rehearsal.methods import told_of
@@ -27,6 +28,8 @@ from perse.results.result import Estimate
 PERMUTATIONS = 10_000
 AVERAGE = "average"
 """Of the six: the paper's AVG."""
+HIGHEST = 100.0
+"""Score of a summary."""
 USER = "user"
 """Of the two against the user's own review."""
 MEANS = (AVERAGE, USER)
@@ -103,7 +106,7 @@ def results(samples: Sequence[Sample], scored: Scored, *, resamples: int, seed: 
         two_way=draws.two_way,
         rows={method: {name: _mean(values, draws) for name, values in of_one.items()} for method, of_one in columns.items()},
         parts=_parts(common, columns, resamples=resamples, seed=seed),
-        differences=_differences(common, columns, draws, seed=seed),
+        differences=_differences(common, columns, _failed(common, scored), draws, seed=seed),
         summaries={method: len(of_one) for method, of_one in scored.scores.items()},
         scored={method: len(of_one) - len(unread[method]) for method, of_one in scored.scores.items()},
         there={method: _where_there(common, of_one, columns[method][AVERAGE]) for method, of_one in scored.scores.items()},
@@ -152,7 +155,12 @@ def _where_there(samples: Sequence[Sample], of_one: Mapping[str, object], averag
 
 
 def _differences(
-    samples: Sequence[Sample], columns: Mapping[str, Mapping[Measure | str, FloatArray]], draws: Bootstrap, *, seed: int
+    samples: Sequence[Sample],
+    columns: Mapping[str, Mapping[Measure | str, FloatArray]],
+    failed: Mapping[str, BoolArray],
+    draws: Bootstrap,
+    *,
+    seed: int,
 ) -> tuple[PairedDifference, ...]:
     """Each method minus each that stands above it in the tables. Those of the methods that are told of are one family for Holm's adjustment, the others
     another."""
@@ -160,14 +168,30 @@ def _differences(
     found: list[tuple[str, str, str, Estimate, Permutation]] = []
     for of in MEANS:
         for above, below in combinations(columns, 2):
-            one, other = columns[below][of], columns[above][of]
-            estimate = _mean(one - other, draws).model_copy(update={"difference": True})
-            found.append((below, above, of, estimate, _exchanged(samples, one, other, seed=seed)))
+            one, other = (Failing(columns[method][of], failed[method]) for method in (below, above))
+            found.append(
+                (below, above, of, _apart(one, other, draws), _exchanged(samples, one.values, other.values, seed=seed))
+            )
     adjusted: dict[int, float | None] = {}
     for told_first in (True, False):
         family = [n for n, (below, *_) in enumerate(found) if (below in first) is told_first]
         adjusted |= dict(zip(family, holm([found[n][4].p for n in family]), strict=True))
     return tuple(PairedDifference(*one, adjusted=adjusted[n]) for n, one in enumerate(found))
+
+
+def _failed(samples: Sequence[Sample], scored: Scored) -> dict[str, BoolArray]:
+    """By method, (n,): of which samples it has no summary, which score 0."""
+    return {
+        method: np.array([sample.id not in of_one for sample in samples], dtype=bool)
+        for method, of_one in scored.scores.items()
+    }
+
+
+def _apart(one: Failing, other: Failing, draws: Bootstrap) -> Estimate:
+    """The mean difference, whose interval knows that either may fail where no sample shows it."""
+    found = _mean(one.values - other.values, draws)
+    interval = with_failures(found.interval, one, other, rest=_mean(where_alike(one, other), draws).interval, most=HIGHEST)
+    return found.model_copy(update={"interval": interval, "difference": True})
 
 
 def _exchanged(samples: Sequence[Sample], one: FloatArray, other: FloatArray, *, seed: int) -> Permutation:

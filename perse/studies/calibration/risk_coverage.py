@@ -29,7 +29,10 @@ from perse.studies.frame.summarizing import SharedResamples, crossed_note, words
 
 NAMES = {"entropy": "entropy", "largest": "largest probability", "order_gap": "order gap"}
 RANDOM, ORACLE = "random order", "oracle order"
-FEW_OTHERS = "undefined (of nearly all answers the error is the same, and {errors} others are too few)"
+ALIKE = 0.25
+"""Of their standard deviation. Of values that spread evenly (normal, exponential) a fifth to a quarter lie so near to the middle one; more than half do only
+where a few others, far off, make nearly all of the variance. Expected scores never repeat, so that none of their errors is the same as another."""
+FEW_OTHERS = "undefined (of most answers the error is nearly the same, and {errors} others are too few)"
 """Why no order of sureness is held against chance: by those of 16 answers of 320 a bootstrap is above 0 in 11 of 100 worlds in which sureness
 says nothing (docs/results.md, benchmarks/rare_answers.py)."""
 
@@ -188,7 +191,7 @@ def _areas(answers: Answers, sureness: FloatArray, bootstrap: Bootstrap) -> list
 
 def _unless_few(interval: Interval, risk: FloatArray, bootstrap: Bootstrap) -> Interval:
     """The interval, or none where nearly all errors are alike, and fewer than `ENOUGH` others, or those of fewer than 10 readers, decide it."""
-    others = departing(risk)
+    others = departing(risk, near=ALIKE * float(risk.std()))
     if interval.low is None or others is None:
         return interval
     few = others.sum() < ENOUGH or len(np.unique(bootstrap.reviewer[others])) < FEWEST_REVIEWERS

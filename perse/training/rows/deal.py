@@ -54,7 +54,7 @@ def rows_key(config: TrainConfig, tokenizer: Path) -> str:
         "train": {name: getattr(train, name) for name in packing},
         "context": config.model.context,
         "watch": config.watch and config.watch.model_dump(mode="json", exclude={"shown"}),  # decides who is held apart
-        "files": _digests(Path(data.path)),
+        "files": [_digests(Path(each)) for each in (data.path, *(mixed.path for mixed in data.mix))],
         "tokenizer": [file_digest(path) for path in sorted(tokenizer.iterdir()) if path.suffix in _TOKENIZER],
         "code": _digests(Path(str(files("perse")))),
     }

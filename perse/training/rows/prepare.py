@@ -19,7 +19,7 @@ from perse.formats.plain_files import refuse_other_than_plain
 from perse.models import finding as models
 from perse.progress import counted, shown_on, unseen_part
 from perse.questions import Question, question_for
-from perse.records import Example
+from perse.records import EXAMPLES, Example
 from perse.rendering.prompt import Renderer
 from perse.settings.training import Data, TrainConfig
 from perse.training.rows.branches import Branch, Branches, training_branches
@@ -115,14 +115,40 @@ def training_side(data: Data, *, epoch: int = 0, without: Collection[str] = ()) 
 
 
 def _load(config: TrainConfig, epoch: int, apart: frozenset[str]) -> LoadedExamples:
-    """The training examples of an epoch: without reviewers held apart, of one aspect, and a sample, if asked."""
+    """The training examples of an epoch: without reviewers held apart, of one aspect, mixed, and a sample, if asked."""
     data = config.data
     loaded = training_side(data, epoch=epoch, without=apart)
     examples = _of_aspect(loaded.examples, data.aspect)
+    for mixed in data.mix:
+        other = training_side(data.model_copy(update={"path": mixed.path}), epoch=epoch, without=apart)
+        if type(other.examples[0]) is not type(examples[0]):
+            raise BadInput(
+                f"data.mix names {mixed.path}, whose examples are {_kind(other.examples[0])}, and data.path has {_kind(examples[0])}; give "
+                "data sets of one kind"
+            )
+        examples = examples + _weighed(
+            _of_aspect(other.examples, data.aspect), mixed.weight, f"{config.train.seed} {epoch} {mixed.path}"
+        )
+        digest = hashlib.sha256(f"{loaded.digest} {other.digest} {mixed.weight}".encode()).hexdigest()
+        redrawn = loaded.redrawn or other.redrawn or not mixed.weight.is_integer()
+        loaded = replace(loaded, digest=digest, redrawn=redrawn)
     if data.max_examples is not None and data.max_examples < len(examples):
         seed: int | str = f"{config.train.seed} {epoch}" if epoch else config.train.seed
         examples = random.Random(seed).sample(examples, data.max_examples)
     return replace(loaded, examples=examples)
+
+
+def _weighed(examples: list[Example], weight: float, seed: str) -> list[Example]:
+    """Each as often as the whole part of `weight`, and as many more, drawn by `seed`, as its fraction says."""
+    whole = int(weight)
+    more = round((weight - whole) * len(examples))
+    if not whole and not more:
+        more = 1
+    return examples * whole + random.Random(seed).sample(examples, more)
+
+
+def _kind(example: Example) -> str:
+    return next((name for name, kind in EXAMPLES.items() if kind is type(example)), type(example).__name__)
 
 
 def renderer_for(config: TrainConfig, base: Path, tokenizer: Any) -> Renderer:

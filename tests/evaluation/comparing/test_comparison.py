@@ -115,8 +115,28 @@ def test_equally_good_judges_are_not_shown_to_differ() -> None:
 def test_better_than_the_readers_own_average_has_a_p() -> None:
     result = compared(judges(noise=8, ear=0.5), metrics=["mae"])
     bad, good = (each for each in result.pairings if each.baseline)
-    assert good.contrasts[0].p == 1 / 200 and good.verdict.startswith("ear is better than profile average: MAE -")
+    assert good.contrasts[0].p == 1 / 200 and good.verdict.startswith(
+        "ear is better than profile average for these 20 readers: MAE -"
+    )
     assert bad.verdict.startswith("noise is worse than profile average: MAE +")
+
+
+@pytest.mark.parametrize("by, scope", [(1, " for these 40 readers"), (4, "")])
+def test_a_smaller_error_that_readers_unlike_all_of_these_could_undo_is_told_of_these_readers_alone(
+    by: int, scope: str
+) -> None:
+    # One judge is right of all 40 readers, the other off by one point (or four) in a quarter of the texts. Of other readers a twentieth, of whom the first is
+    # five points off, would make up for one point.
+    off = np.random.default_rng(0).random(320) < 0.25
+    examples = [scored(f"{n}", f"u{n // 8}", 5 + n % 2, item=f"{n}") for n in range(320)]
+    given = {
+        name: [answered(one.id, str(5 + n % 2 + (by if off[n] and name == "off" else 0))) for n, one in enumerate(examples)]
+        for name in ("off", "right")
+    }
+    pairing = compare(given, [Fold(examples, None)], resamples=200, permutations=999, metrics=["mae"]).pairings[0]
+    assert pairing.contrasts[0].better is True and pairing.contrasts[0].of_these_readers is bool(scope)
+    assert pairing.verdict.startswith(f"right is better than off{scope}: MAE -")
+    assert ("up to 9% of them may be unlike all of these" in pairing.verdict) is bool(scope)
 
 
 def test_judges_are_compared_on_what_both_judged_and_it_is_told_what_was_dropped() -> None:

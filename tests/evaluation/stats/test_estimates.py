@@ -191,8 +191,9 @@ def test_one_column_is_the_column_of_all() -> None:
 def test_intervals_are_the_expanded_percentiles_of_the_resamples() -> None:
     gold, predicted, reviewer, _ = data("fine")
     bootstrap = Bootstrap.over(reviewer, resamples=200, seed=0)
-    interval = bootstrap.scores(gold, predicted)["kendall"].interval
-    low, high = np.quantile(bootstrap.resampled("kendall", gold, predicted), expanded_levels(15))
+    resampled = bootstrap.resampled("kendall", gold, predicted)
+    interval = bootstrap.interval(0.5, resampled, reviewers=15)
+    low, high = np.quantile(resampled, expanded_levels(15))
     assert (interval.low, interval.high) == (low, high)
 
 

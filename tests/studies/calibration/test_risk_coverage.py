@@ -60,12 +60,21 @@ def test_few_wrong_answers_do_not_say_whether_a_judge_knows_when_it_does_not_kno
     whose = [(f"i{n}", f"r{n // 8}", f"t{n}") for n in range(320)]
     found = risk_coverage({"j": _answers(whose, wrong, {"entropy": 1 - wrong}, asked=320)}, resamples=200)
     assert (
-        "whether that is more than chance: undefined (of nearly all answers the error is the same, and 12 others are too few)"
+        "whether that is more than chance: undefined (of most answers the error is nearly the same, and 12 others are too few)"
         in (found.answer)
     )
     many = np.arange(320) % 8 == 0
     told = risk_coverage({"j": _answers(whose, many, {"entropy": 1 - many}, asked=320)}, resamples=200)
     assert "it knows when it does not know" in told.answer
+
+
+def test_errors_of_expected_scores_that_are_nearly_alike_are_as_few_as_those_that_are_equal() -> None:
+    # 12 of 320 are four points off, the others half a point and never the same, and they happen to be the least sure.
+    far = np.isin(np.arange(320), range(0, 120, 10))
+    risk = np.where(far, 4.0, 0.5 + np.arange(320) / 10_000)
+    whose = [(f"i{n}", f"r{n // 8}", f"t{n}") for n in range(320)]
+    found = risk_coverage({"j": _answers(whose, risk, {"entropy": 1 - far}, asked=320)}, resamples=200)
+    assert "12 others are too few" in found.answer
 
 
 def test_a_judge_that_knows_is_told_from_one_that_does_not() -> None:

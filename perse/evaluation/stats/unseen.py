@@ -1,0 +1,69 @@
+"""What no sample shows: answers, or readers, so rare that there is none among those at hand.
+
+Resamples know nothing of them: of a judge that is far off once in two hundred answers most samples of a hundred hold no such answer, and
+their intervals lie too near to what is usual; where all answers are right, they are empty. But none of so many says how rare they are:
+Clopper and Pearson's upper end of a share of which nothing was seen. Times what such an answer does to the value, it is joined to the
+interval's reach as that of an independent part (Zou and Donner, 2008, "Construction of confidence limits about effect measures"). Where none
+was seen that is the exact interval of a share; where some were, resamples know of these, and both together reach about as far. Of values
+that vary much anyway it adds little. How often the truth lies outside, with it and without: docs/results.md (benchmarks/unseen_worlds.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from perse.evaluation.stats.correlation import FloatArray, IntArray
+from perse.evaluation.stats.intervals import LEVEL
+from perse.evaluation.stats.shares import share_interval
+from perse.results.result import Estimate, Interval
+
+
+def none_of(number: int) -> float:
+    """The most of all others that may be unlike any of so many independent ones: 1 - 0.025^(1/n), of 40 readers 8.8%."""
+    return 1.0 - float(((1 - LEVEL) / 2) ** (1 / number))
+
+
+def none_among(clusters: Sequence[IntArray]) -> float:
+    """The same of items of which some go together: (n,) each, whose an item is, and where texts are drawn which text it is about."""
+    size = len(clusters[0])
+    high = share_interval(np.zeros(size), np.ones(size), clusters=clusters).high
+    assert high is not None
+    return high
+
+
+def joined(value: float, interval: Interval, *, down: float = 0.0, up: float = 0.0) -> Interval:
+    """The interval of `value` with ends that reach further by what else may take `down` from it, or bring it `up`; one without ends as it is."""
+    if interval.low is None or interval.high is None:
+        return interval
+    low = value - math.hypot(max(0.0, value - interval.low), down) if down else interval.low
+    high = value + math.hypot(max(0.0, interval.high - value), up) if up else interval.high
+    return interval.model_copy(update={"low": low, "high": high})
+
+
+def of_correlation(found: Estimate) -> Estimate:
+    """A correlation whose interval knows that so many other items as none of these allows may be paired by chance.
+
+    They take their share of it twice, since an item is in pairs with all others: of a perfect one of 100 items 0.93 is left.
+    """
+    if found.value is None or found.items == 0:
+        return found
+    lost = min(1.0, 2 * none_of(found.items)) * abs(found.value)
+    ends = {"down": lost} if found.value > 0 else {"up": lost}
+    return found.model_copy(update={"interval": joined(found.value, found.interval, **ends)})
+
+
+def of_error(found: Estimate, gold: FloatArray, predicted: FloatArray) -> Estimate:
+    """A mean absolute error whose interval knows that other answers may be as far off as the range of true and predicted scores, (n,), allows."""
+    if found.value is None:
+        return found
+    lowest, highest = min(gold.min(), predicted.min()), max(gold.max(), predicted.max())
+    more = none_of(len(gold)) * max(0.0, farthest(gold, lowest=lowest, highest=highest) - found.value)
+    return found.model_copy(update={"interval": joined(found.value, found.interval, up=more)})
+
+
+def farthest(gold: FloatArray, *, lowest: float, highest: float) -> float:
+    """How far off the worst answers between the two could be, on average over `gold`, (n,)."""
+    return float(np.maximum(gold - lowest, highest - gold).mean())

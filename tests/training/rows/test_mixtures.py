@@ -1,0 +1,92 @@
+"""Several data sets in one run: each example as often as its set's weight says, and none of a reader who is watched."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import pairwise_examples, pointwise_examples
+
+from perse.errors import BadInput
+from perse.models.opening import tokenizer
+from perse.records import example_lines
+from perse.settings.training import TrainConfig, load_config
+from perse.training.rows.deal import rows_key
+from perse.training.rows.prepare import Prepared, prepare, renderer_for
+
+
+@pytest.fixture
+def sets(tmp_path: Path) -> Path:
+    """Two files of eight examples whose ids differ, and one of pairs."""
+    lines = [json.loads(line) for line in example_lines(pointwise_examples(4, 2, k=1))]
+    for name in ("one", "two"):
+        own = [{**line, "id": f"{name}-{line['id']}", "reviewer_id": f"{name}-{line['reviewer_id']}"} for line in lines]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in own))
+    (tmp_path / "pairs.jsonl").write_text("".join(example_lines(pairwise_examples())))
+    return tmp_path
+
+
+def config_of(model: Path, sets: Path, *more: str, two: str = "two.jsonl", weight: float = 1.0) -> TrainConfig:
+    given = [f"model.path={model}", f"data.path={sets / 'one.jsonl'}", f"output={sets / 'run'}", "train.batch_size=4"]
+    mix = json.dumps([{"path": str(sets / two), "weight": weight}])
+    return load_config("embedded_lora", [*given, f"data.mix={mix}", *more])
+
+
+def seen(prepared: Prepared) -> Counter[str]:
+    """How often examples stand in the rows of a run, by their set, and by themselves."""
+    ids = [branch.example_id for row in prepared.schedule.rows for branch in row]
+    return Counter(ids) + Counter(one.partition("-")[0] for one in ids)
+
+
+def prepared_of(config: TrainConfig, model: Path, **options: Any) -> Prepared:
+    return prepare(config, renderer_for(config, model, tokenizer(model)), **options)
+
+
+@pytest.mark.parametrize(("weight", "times"), [(1.0, 1), (2.0, 2), (3.0, 3)])
+def test_each_example_is_seen_as_often_as_its_sets_weight_says(
+    tiny_model_folder: Path, sets: Path, weight: float, times: int
+) -> None:
+    found = seen(prepared_of(config_of(tiny_model_folder, sets, weight=weight), tiny_model_folder))
+    assert found["one"] == 8 and found["two"] == 8 * times
+    assert {count for name, count in found.items() if name.startswith("two-")} == {times}
+
+
+def test_of_half_a_weight_each_pass_sees_another_half(tiny_model_folder: Path, sets: Path) -> None:
+    prepared = prepared_of(config_of(tiny_model_folder, sets, "train.epochs=6", weight=0.5), tiny_model_folder)
+    found = seen(prepared)
+    assert found["one"] == 6 * 8 and found["two"] == 6 * 4
+    own = [count for name, count in found.items() if name.startswith("two-")]
+    assert len(own) > 4, "others in each pass"
+    assert (
+        prepared.digest
+        == prepared_of(config_of(tiny_model_folder, sets, "train.epochs=6", weight=0.5), tiny_model_folder).digest
+    )
+
+
+def test_a_weight_and_the_other_sets_bytes_belong_to_the_run(tiny_model_folder: Path, sets: Path) -> None:
+    def digests(weight: float) -> tuple[str, str]:
+        config = config_of(tiny_model_folder, sets, weight=weight)
+        return prepared_of(config, tiny_model_folder).data_digest, rows_key(config, tiny_model_folder)
+
+    first, heavier = digests(1.0), digests(2.0)
+    other = sets / "two.jsonl"
+    other.write_text("".join(other.read_text().splitlines(keepends=True)[1:]))
+    changed = digests(1.0)
+    assert len({first, heavier, changed}) == 3 and all(a != b for a, b in zip(first, heavier, strict=True))
+    assert all(a != b for a, b in zip(first, changed, strict=True))
+
+
+def test_a_reader_who_is_watched_is_in_none_of_the_sets(tiny_model_folder: Path, sets: Path) -> None:
+    reader = json.loads((sets / "two.jsonl").read_text().splitlines()[0])["reviewer_id"]
+    prepared = prepared_of(config_of(tiny_model_folder, sets), tiny_model_folder, apart=frozenset([reader]))
+    assert reader not in prepared.reviewers and seen(prepared)["two"] == 6
+
+
+def test_sets_of_another_kind_are_refused_with_both_names(tiny_model_folder: Path, sets: Path) -> None:
+    with pytest.raises(BadInput, match=r"names .*pairs\.jsonl, whose examples are pairwise, and data.path has pointwise"):
+        prepared_of(config_of(tiny_model_folder, sets, two="pairs.jsonl"), tiny_model_folder)
+    with pytest.raises(BadInput, match=r"data\.mix.*weight"):
+        config_of(tiny_model_folder, sets, weight=0)
