@@ -7,12 +7,20 @@ line prints the message alone and exits with 2 (`ServerLost`: 3); anything else 
 from perse.bounded import first_line
 from perse.secrets import printable, redact
 
+LONGEST = 4000
+"""Characters of a message; of a longer one, which repeats what stands in a file, the middle is left out: the remedy is at its end."""
+_END = 1000
+
 
 class PerseError(Exception):
     """Base of all errors that name their remedy. No message repeats a key, nor a character that a terminal would obey."""
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(printable(redact(message)))
+        message = printable(redact(message))
+        if len(message) > LONGEST:
+            left_out = len(message) - LONGEST
+            message = f"{message[: LONGEST - _END]} [... {left_out:,} characters left out ...] {message[-_END:]}"
+        super().__init__(message)
 
 
 class BadInput(PerseError):

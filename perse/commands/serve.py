@@ -13,6 +13,7 @@ from rich.markup import escape
 from perse.commands.options.training import Overrides, ServingConfig, ShowRecipes
 from perse.commands.terminal import err, list_recipes, run_app, say
 from perse.errors import BadInput, EngineLost, ServerLost
+from perse.secrets import printable
 
 if TYPE_CHECKING:
     from perse.settings.serving import ServeConfig
@@ -64,7 +65,7 @@ def serve(overrides: Overrides = None, config: ServingConfig = "embedded", show_
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     address = f"{'https' if settings.certificate else 'http'}://{host}:{port}"
     err.print(
-        f"serving [bold]{escape(', '.join([settings.served_name, *adapters]))}[/bold] on {engine} at {escape(address)} "
+        f"serving [bold]{escape(printable(', '.join([settings.served_name, *adapters])))}[/bold] on {engine} at {escape(address)} "
         f"(once loaded; try it there, what can be asked: {escape(address)}/docs)",
         highlight=False,
         soft_wrap=True,

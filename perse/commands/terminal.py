@@ -39,8 +39,8 @@ USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 def say(words: str) -> None:
-    """Words to a person; paths and names in them are no markup."""
-    err.print(words, markup=False, highlight=False, soft_wrap=True)
+    """Words to a person; paths and names in them are no markup, and move no cursor."""
+    err.print(printable(words), markup=False, highlight=False, soft_wrap=True)
 
 
 def run_app(typer_app: typer.Typer) -> None:

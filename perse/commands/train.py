@@ -57,12 +57,13 @@ def train(
 
         typer.echo(settings_page(), nl=False)
         return
-    settings = load_config(config, overrides or [])
     if show_launch_file:
         from perse.training.launched import launch_file
 
-        typer.echo(launch_file(settings))
+        # Which file it is follows from the model and what is trained of it; what must be given else has no part in it.
+        typer.echo(launch_file(load_config(config, ["data.path=any", "output=any", *(overrides or [])])))
         return
+    settings = load_config(config, overrides or [])
     logging.getLogger("perse").setLevel(logging.INFO)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 

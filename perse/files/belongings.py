@@ -35,6 +35,17 @@ LIST = ".perse-files.json"
 WAITING = ("answers.sqlite", "key-facts.csv")
 """The files of a benchmark that is being built (`perse.kgds.building.build`), before its manifest: the second is filled in by people."""
 
+GOES = frozenset(
+    (
+        *("reviews.parquet", "comparisons.parquet", "examples.parquet", "rewriting.jsonl", "skipped.jsonl"),
+        *("verbatim.jsonl", "examples.jsonl", "samples.jsonl", "README.md"),
+    )
+)
+"""Names of files of data that are removed where a new folder has none of that name, as when a person has left. Nothing else is removed."""
+
+EARLIER = "earlier"
+"""Beside the figures of a report: those of one before, which it has no more. A list of what perse wrote may be a stranger's, so none is removed."""
+
 _DATABASE = b"SQLite format 3\0"
 """How a file begins in which answers are kept (`perse.writing.cache`)."""
 
@@ -228,6 +239,11 @@ def digest_of(path: Path) -> str:
     """sha256 of a file."""
     with open_own(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def is_figure(name: str) -> bool:
+    """Whether a path in a report's folder is one that a report gives a figure."""
+    return name.startswith("figures/") and name.count("/") == 1 and name.endswith((".svg", ".png", ".csv"))
 
 
 def leads_within(folder: Path, name: str) -> bool:

@@ -32,7 +32,7 @@ def lock_file(file: IO[str] | int, target: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
-            raise RunMismatch(f"{target} is being written by another process; wait for it, or choose another folder") from None
+            raise RunMismatch(f"{target} is being written by another process; wait for it, or choose another place") from None
         raise BadInput(
             f"{target}: the file system there cannot lock a file ({error.strerror}); choose a folder on another"
         ) from None

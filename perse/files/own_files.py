@@ -15,7 +15,7 @@ from pathlib import Path
 
 from perse.errors import BadInput, RunMismatch
 from perse.files.belongings import LIST as LIST
-from perse.files.belongings import digest_of, keep_changed, leads_within, list_text, resolved, unchanged, written_in
+from perse.files.belongings import digest_of, is_figure, keep_changed, leads_within, list_text, resolved, unchanged, written_in
 from perse.files.belongings import refuse_inputs as refuse_inputs
 from perse.files.disk import no_folder, save_failed, write_bytes, write_failed, write_whole, writing
 from perse.files.locking import locked
@@ -53,8 +53,8 @@ def write_own_bytes(path: Path, content: bytes, *, top: Path | None = None, ours
 def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Write files that belong together, such as a report's: if one cannot be written, all old ones stay.
 
-    Figures that perse wrote there before and that have no successor go, unless they were edited; other files stay, whatever the list in
-    the folder says, for a list may be a stranger's.
+    Figures that perse wrote there before and that have no successor are put aside, unless they were edited; other files stay as they are,
+    whatever the list in the folder says, for a list may be a stranger's.
 
     Args:
         contents: by path in the folder, which is made if absent.
@@ -80,15 +80,10 @@ def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
         stale = [
             name
             for name in known.keys() - contents.keys()
-            if _is_figure(name) and leads_within(folder, name) and unchanged(folder / name, known[name])
+            if is_figure(name) and leads_within(folder, name) and unchanged(folder / name, known[name])
         ]
         listed = list_text({name: [hashlib.sha256(content).hexdigest()] for name, content in contents.items()}).encode()
         update_files(folder, {**contents, LIST: listed}, ours=ours, remove=stale)
-
-
-def _is_figure(name: str) -> bool:
-    """Whether a path in a report's folder is one that a report gives a figure."""
-    return name.startswith("figures/") and name.count("/") == 1 and name.endswith((".svg", ".png", ".csv"))
 
 
 def replace_folder(fresh: Path, place: Path, *, listed_in: Path | None = None) -> None:
@@ -223,7 +218,7 @@ def one_writer(stage: Path, target: Path) -> Iterator[None]:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise RunMismatch(f"{target} is being written by another process; wait for it, or choose another folder") from None
+            raise RunMismatch(f"{target} is being written by another process; wait for it, or choose another place") from None
         for left in stage.iterdir():
             shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
         yield

@@ -27,11 +27,14 @@ from typing import Any
 from perse.errors import BadInput, PerseError
 from perse.files.belongings import (
     CARD,
+    EARLIER,
+    GOES,
     MANIFEST,
     STAGING,
     Belongings,
     digest_of,
     entries,
+    is_figure,
     keep_changed,
     leads_within,
     manifest_of,
@@ -39,6 +42,7 @@ from perse.files.belongings import (
     refuse_inputs,
     resolved,
     target_of,
+    unchanged,
 )
 from perse.files.disk import save_failed, share_like, sweep_temporaries, write_failed
 from perse.files.locking import locked
@@ -178,7 +182,7 @@ def update_files(
     Args:
         ours: sha256 of what perse wrote under these names; what is another file gets another name. By default whatever is there is
             replaced, but for the card.
-        remove: files that go.
+        remove: tables that go, and figures that are put aside.
     Raises:
         BadInput: one is a link, or they cannot be written; what was there before is whole.
         SaveFailed: so where the disk is full.
@@ -285,8 +289,7 @@ def finish(target: Path) -> None:
         for name in plan["remove"]:
             keep_changed(target / name, ours.get(name, ()))
             if (target / name).is_file():
-                (target / name).unlink()
-                _remove_empty(target, (target / name).parent)
+                _take_away(target, name)
         for name in sorted(new, key=lambda one: (one == MANIFEST, one)):
             keep_changed(target / name, [*ours.get(name, ()), digest_of(commit / name)])
             (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -303,6 +306,22 @@ def finish(target: Path) -> None:
             f"{target}: its replacement was interrupted and cannot be finished ({getattr(error, 'strerror', None) or error}); the new "
             f"files are in {target / COMMIT}: put right what is in the way, and give the command again"
         ) from None
+
+
+def _take_away(target: Path, name: str) -> None:
+    """What has no successor: a table of data goes, a figure is put aside, and whatever else a stranger's plan names stays."""
+    path = target / name
+    if name in GOES:
+        path.unlink()
+        return
+    if not is_figure(name) or not leads_within(target, str(PurePosixPath(name).with_name(EARLIER))):
+        return
+    goal, digest, number = path.parent / EARLIER / path.name, digest_of(path), 1
+    while os.path.lexists(goal) and not unchanged(goal, [digest]):
+        number += 1
+        goal = goal.with_name(f"{path.stem}-{number}{path.suffix}")
+    goal.parent.mkdir(exist_ok=True)
+    path.rename(goal)
 
 
 def _beside(target: Path) -> Path:
@@ -337,16 +356,6 @@ def _remove_tree(folder: Path) -> None:
     for name in reversed(entries(folder)):  # the contents of a folder before the folder
         (folder / name).rmdir()
     folder.rmdir()
-
-
-def _remove_empty(top: Path, folder: Path) -> None:
-    """Removes `folder` and those above it, up to `top`, as far as they are empty."""
-    while folder != top:
-        try:
-            folder.rmdir()
-        except OSError:
-            return
-        folder = folder.parent
 
 
 def _files(folder: Path) -> list[str]:

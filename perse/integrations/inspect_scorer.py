@@ -12,14 +12,16 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
-from inspect_ai.solver import TaskState
-
 from perse.errors import BadInput
+from perse.installing import needing
 from perse.judgement import Status
 from perse.judging.judge import Judge, JudgeSettings
 from perse.judging.one import example_of
 from perse.questions import question_for
+
+with needing("integrations"):
+    from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
+    from inspect_ai.solver import TaskState
 
 
 @scorer(metrics=[mean(), stderr()])  # type: ignore[untyped-decorator]

@@ -22,6 +22,7 @@ from perse.answering.exact import ExactAnswering
 from perse.engines.base import ChatEngine, Engine, Failure
 from perse.engines.kind import USUAL, Hardware, Identity, LoadOptions
 from perse.errors import BadInput
+from perse.formats.json_text import json_kind
 from perse.judgement import Judgement
 from perse.judging.loading import load_judge
 from perse.judging.one import Past, example_of
@@ -105,9 +106,10 @@ class Judge:
         """A judgement for every example, in the order given.
 
         Raises:
-            BadInput: two examples with one id.
+            BadInput: two examples with one id, or what is no question or no example.
             EngineLost: the engine is gone for good.
         """
+        _refuse_others(question, examples)
         if len({example.id for example in examples}) < len(examples):
             raise BadInput("two examples have the same id; give each its own")
         ordered, chunk = _by_reviewer(examples), self.engine.capabilities.batch
@@ -200,7 +202,7 @@ class Judge:
     def ask_one(
         self,
         *,
-        reviews: Sequence[Past],
+        reviews: Iterable[Past],
         text: str,
         question: str = "pointwise",
         settings: JudgeSettings | None = None,
@@ -208,7 +210,7 @@ class Judge:
         """What one reader, known by a few reviews (text, review, score 1-10), would say of `text`.
 
         Raises:
-            BadInput: an empty text, or an invalid review; the message says which field.
+            BadInput: no text, an empty one, or what is no review; the message says which field.
         """
         example = example_of(reviews, text)
         return self.ask(question_for([example], question), [example], settings)[0]
@@ -227,6 +229,23 @@ class Judge:
     def prompt_digest(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> str:
         """A digest of everything that the prompts of these examples depend on: wording, template, tokenizer, budget."""
         return self._answering.prompt_digest(question, examples, settings)
+
+
+def _refuse_others(question: object, examples: object) -> None:
+    """
+    Raises:
+        BadInput: these are no question and examples.
+    """
+    if not hasattr(question, "example_type"):
+        raise BadInput(
+            f"the question is {json_kind(question)}, expected one of perse.questions, such as QUESTIONS['pointwise']"
+        )
+    if not isinstance(examples, Sequence) or isinstance(examples, str | bytes):
+        raise BadInput(f"the examples are {json_kind(examples)}, expected a list of examples")
+    if other := next((one for one in examples if not hasattr(one, "shortened")), None):
+        raise BadInput(
+            f"one of the examples is {json_kind(other)}; perse.records.parse_example makes an example of an object's fields"
+        )
 
 
 def _by_reviewer(examples: Iterable[Asked]) -> list[Asked]:

@@ -58,10 +58,14 @@ async def likeliest_told(url: str, model: str) -> int:
 
 async def _hello(url: str, model: str, **more: Any) -> Any:
     async with api_client(url, FIRST_RETRIES) as client:
-        asked = {"model": model, "messages": HELLO, "temperature": 0, "timeout": FIRST_TIMEOUT, **more}
-        try:
-            return await client.chat.completions.create(**asked, max_tokens=FEW_TOKENS)
-        except (BadRequestError, UnprocessableEntityError) as error:
-            if not refused(NAMES[0], str(error)):
-                raise
-            return await client.chat.completions.create(**asked, max_completion_tokens=FEW_TOKENS)
+        asked = {"model": model, "messages": HELLO, "temperature": 0, "timeout": FIRST_TIMEOUT, NAMES[0]: FEW_TOKENS, **more}
+        while True:
+            try:
+                return await client.chat.completions.create(**asked)
+            except (BadRequestError, UnprocessableEntityError) as error:
+                if NAMES[0] in asked and refused(NAMES[0], str(error)):
+                    asked[NAMES[1]] = asked.pop(NAMES[0])
+                elif "temperature" in asked and "temperature" in str(error):  # some take their own alone, and are there
+                    del asked["temperature"]
+                else:
+                    raise

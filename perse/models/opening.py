@@ -70,6 +70,18 @@ def config(folder: Path, *, trust_remote_code: bool = False) -> Any:
         return AutoConfig.from_pretrained(folder, trust_remote_code=trust_remote_code, local_files_only=True)
 
 
+def buildable(folder: Path, *, trust_remote_code: bool = False) -> Any:
+    """The configuration of the model in `folder`, of which a model can be built; its weights need not be there.
+
+    Raises:
+        BadInput: it cannot be used.
+    """
+    found = config(folder, trust_remote_code=trust_remote_code)
+    if not trust_remote_code:
+        _builds(files.stamp(folder))
+    return found
+
+
 def tokenizer(folder: Path, *, trust_remote_code: bool = False) -> Any:
     """The tokenizer in `folder`.
 
@@ -267,6 +279,23 @@ def _fits(seen: Stamp) -> None:
         log.warning("%s has weights that the model does not use, such as %s", folder, told["unexpected"][0])
 
 
+@lru_cache(maxsize=64)
+def _builds(seen: Stamp) -> None:
+    """Build the model that a folder's configuration asks for, without weights."""
+    folder = seen.folder
+    _tried(lambda: _built(folder), f"the configuration of {folder}", prepare=files.model_config(folder)["model_type"])
+
+
+def _built(folder: Path) -> int:
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    make: Any = AutoModelForCausalLM.from_config
+    with torch.device("meta"):
+        read = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        return _parameters(make(read, trust_remote_code=False))
+
+
 def _refuse_excess(config: dict[str, Any], shapes: files.Shapes, folder: Path) -> None:
     """Refuse, before it is built, a configuration that cannot fit the number and size of the tensors."""
     widest = max((size for shape in shapes.values() for size in shape), default=0)
@@ -283,19 +312,16 @@ def _refuse_excess(config: dict[str, Any], shapes: files.Shapes, folder: Path) -
 def _compared(folder: Path) -> dict[str, Any]:
     """The tensors that the library would load, by name and shape; of a quantized model only the number of parameters."""
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoConfig
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
     config: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     if getattr(config, "quantization_config", None) is not None:
-        make: Any = AutoModelForCausalLM.from_config
-        with torch.device("meta"):
-            model = make(config, trust_remote_code=False)
-        return {"parameters": _parameters(model), "mismatched": [], "missing": [], "unexpected": []}
+        return {"parameters": _built(folder), "mismatched": [], "missing": [], "unexpected": []}
     kind: Any = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
     # By name and shape alone: mapping the files, which hold more than the memory that there is here, would be refused.
     named = {name: torch.empty(shape, device="meta") for name, shape in files.model_tensors(folder).items()}
-    model, told = kind.from_pretrained(
+    _, told = kind.from_pretrained(
         None,
         config=config,
         state_dict=named,

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from perse.errors import BadInput, ModelNotFound, PerseError, SaveFailed
+from perse.files.belongings import resolved
 from perse.files.disk import aside, staged, write_failed
 from perse.files.own_files import one_writer
 from perse.files.runlog import MANIFEST, read_manifest, what_it_is, write_whole
@@ -90,6 +91,9 @@ def merge_adapter(
     except ModelNotFound as error:
         raise BadInput(f"the base model of {named} is not here ({error}); name its folder with --base") from None
     adapter = models.find_adapter(str(found), folder)
+    for read in (folder, adapter):
+        if resolved(out).is_relative_to(resolved(read)):
+            raise BadInput(f"{out} lies in {read}, which is read; choose another folder")
     with _one_sentence(out), made_whole(out) as making:
         difference = write_merged(folder, adapter, making, dtype=dtype, compared=True, trust_remote_code=trust_remote_code)
         assert difference is not None

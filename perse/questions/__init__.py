@@ -77,7 +77,7 @@ def question_for(examples: Sequence[Example], name: str | None = None) -> Questi
         name = next((name for name, question in QUESTIONS.items() if question.usual and question.example_type is kind), None)
         if name is None:
             raise BadInput(f"no question is the usual one of {kind.plural}; give the question")
-    if name not in QUESTIONS:
+    if not isinstance(name, str) or name not in QUESTIONS:
         raise BadInput(f"there is no question '{name}'; choose from {', '.join(QUESTIONS)}")
     question = QUESTIONS[name]
     if examples and not isinstance(examples[0], question.example_type):

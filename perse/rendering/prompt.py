@@ -264,7 +264,10 @@ class Renderer:
         return ids[len(word) :]
 
     def _end_ids(self) -> frozenset[int]:
-        ends = {self.encode_tail()[-1]}
+        tail = self.encode_tail()
+        if not (self._newline and tail):
+            raise _unusable(self.tokenizer)
+        ends = {tail[-1]}
         if self.tokenizer.eos_token_id is not None:
             ends.add(self.tokenizer.eos_token_id)
         return frozenset(ends)
@@ -305,8 +308,17 @@ class Renderer:
         the first word of every segment.
         """
         ids = self._encode_whole("\n" + text)
-        assert ids[: len(self._newline)] == self._newline, (ids, self._newline)
+        if ids[: len(self._newline)] != self._newline:
+            raise _unusable(self.tokenizer)
         return ids[len(self._newline) :]
+
+
+def _unusable(tokenizer: Any) -> BadInput:
+    """The error for a tokenizer that leaves out texts, as one whose own template has no place for them, or changes them by what follows."""
+    return BadInput(
+        f"the tokenizer {tokenizer.name_or_path} gives a text no tokens of its own behind a line end; give the tokenizer that came "
+        "with the model"
+    )
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ A recipe is a YAML file of configs/KIND (packaged with perse); overrides are dot
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -211,6 +211,10 @@ def _problem(error: Any) -> str:
     if error["type"] == _NO_PATH:
         return f"{where} {error['msg']}"
     message = error["msg"].removeprefix("Value error, ")
+    if (
+        where and error["type"] == "value_error" and isinstance(error["input"], Mapping)
+    ):  # of a whole section, which says what it found
+        return f"{where}: {message}"
     return f"{where}: {message[0].lower()}{message[1:]}, found {_shortened(error['input'])}" if where else message
 
 

@@ -16,6 +16,7 @@ from perse.answering.base import JudgeSettings
 from perse.errors import BadInput
 from perse.formats.plain_files import refuse_endless
 from perse.settings.config import LOCAL, Section, load_settings, packaged_recipes
+from perse.strict import Name
 
 KEY = "PERSE_API_KEY"
 """Environment variable that holds the key clients must send; never a setting, so that it is in no file or command line."""
@@ -58,9 +59,9 @@ class Limits(Section):
 class ServeConfig(Section):
     model: str = Field(min_length=1)
     """A training run, a model folder, an embedded model or a hub name."""
-    name: str | None = None
+    name: Name | None = None
     """What clients call it; by default the last part of `model`."""
-    adapters: dict[str, str] = Field(default_factory=dict)
+    adapters: dict[Name, str] = Field(default_factory=dict)
     """LoRA adapters served on the same model: the name clients use, and the adapter's folder or its training run's."""
     adapters_from: Annotated[str | None, LOCAL] = None
     """A folder from which an administrator's key may load further adapters while the server runs (`POST /v1/adapters`)."""

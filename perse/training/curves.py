@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from perse.errors import BadInput
 from perse.evaluation.metrics import METRICS
 from perse.files.own_files import write_own_bytes
 from perse.files.runlog import read_lines
+from perse.formats.json_text import is_amount
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CURVES = "curves.png"
+LARGEST = 1e30
+"""Numbers beyond it are not drawn: losses are hundreds of nats at most, and an axis cannot be scaled to them."""
 _LOSSES = {"loss": "loss", "eval_loss": "validation loss"}
 _JUDGED = {
     "eval_kendall": METRICS["kendall"].title,
@@ -52,10 +54,9 @@ def training_figure(path: Path, *, name: str = "training") -> Figure:
     lines = read_lines(path)
     steps: dict[int, dict[str, float]] = {}
     for line in lines:
-        known = {key: float(line[key]) for key in (*_LOSSES, *_JUDGED) if isinstance(line.get(key), int | float)}
-        finite = {key: value for key, value in known.items() if isfinite(value)}
-        if isinstance(line.get("step"), int) and finite:
-            steps[line["step"]] = steps.get(line["step"], {}) | finite
+        drawn = {key: float(line[key]) for key in (*_LOSSES, *_JUDGED) if _can_be_drawn(line.get(key))}
+        if _is_step(line.get("step")) and drawn:
+            steps[line["step"]] = steps.get(line["step"], {}) | drawn
     curves = {
         key: [(step, values[key]) for step, values in sorted(steps.items()) if key in values] for key in (*_LOSSES, *_JUDGED)
     }
@@ -64,7 +65,7 @@ def training_figure(path: Path, *, name: str = "training") -> Figure:
     header = ("step", *_LOSSES.values(), *(_JUDGED[key] for key in judged))
     if not any(curves.values()):
         return empty(name, title=title, reason="the log holds no losses", header=header)
-    kept = next((line["step"] for line in reversed(lines) if "best" in line and isinstance(line.get("step"), int)), None)
+    kept = next((line["step"] for line in reversed(lines) if "best" in line and _is_step(line.get("step"))), None)
 
     def paint(sheet: Sheet) -> None:
         upper, *lower = sheet.subplots(2 if judged else 1, 1, squeeze=False, sharex=True).ravel()
@@ -90,6 +91,15 @@ def training_figure(path: Path, *, name: str = "training") -> Figure:
         header=header,
         rows=[(step, *(values.get(key) for key in (*_LOSSES, *judged))) for step, values in sorted(steps.items())],
     )
+
+
+def _can_be_drawn(value: object) -> bool:
+    """Whether it is a number that fits on an axis; a log that was damaged may have others."""
+    return type(value) in (int, float) and abs(value) < LARGEST  # type: ignore[arg-type]
+
+
+def _is_step(value: object) -> bool:
+    return type(value) is int and is_amount(value)
 
 
 def _curves(axis: Axes, curves: Mapping[str, Sequence[tuple[int, float]]], kept: int | None) -> None:

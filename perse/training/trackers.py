@@ -18,6 +18,7 @@ from typing import Any
 from transformers import TrainerCallback
 
 from perse.errors import BadInput
+from perse.files.disk import refuse_link, writing
 from perse.secrets import printable, redact
 
 log = logging.getLogger(__name__)
@@ -59,6 +60,9 @@ def trackers(names: tuple[str, ...], run: Path, *, step: int = 0) -> list[Any]:
     Args:
         run: the run folder.
         step: the optimizer step that the run resumes from; 0 for a new run.
+    Raises:
+        BadInput: the folder of one is a link, which may lead out of the run.
+        SaveFailed: it cannot be written.
     """
     return [_callback(name, run, step) for name in names]
 
@@ -70,7 +74,10 @@ def _callback(name: str, run: Path, step: int) -> Any:
         return guarded(name, INTEGRATION_TO_CALLBACK[name]())
     from torch.utils.tensorboard import SummaryWriter
 
-    writer: Any = SummaryWriter(log_dir=str(run / FOLDER), purge_step=step + 1 if step else 0)
+    folder = run / FOLDER
+    refuse_link(folder)
+    with writing(folder):
+        writer: Any = SummaryWriter(log_dir=str(folder), purge_step=step + 1 if step else 0)
     return TensorBoardCallback(writer)  # type: ignore[no-untyped-call]
 
 

@@ -51,7 +51,7 @@ from perse.publishing.card import write_card
 from perse.publishing.merging import ship_tokenizer
 from perse.records import Example
 from perse.rendering.prompt import Renderer
-from perse.settings.training import Attention, Model, TrainConfig
+from perse.settings.training import Attention, Model, Train, TrainConfig
 from perse.training.callbacks import ProgressCallback, RunLogCallback, StopFile
 from perse.training.curves import write_curves
 from perse.training.finite import FiniteGradients
@@ -131,6 +131,7 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
     watching = watching_for(config, prepared, process=process)
     if process.is_main_process:
         _warn_of_many_epochs(prepared)
+        _warn_of_no_warmup(config.train)
         with run_closed(out / LOG):
             recover(out / CHECKPOINTS)
             put_back(out / ADAPTER)
@@ -196,6 +197,12 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
             with saving("the trained model", out):
                 _finish(config, base, trained, out)
     return out
+
+
+def _warn_of_no_warmup(train: Train) -> None:
+    """`constant` has none; it is said where one was asked for."""
+    if train.scheduler == "constant" and train.warmup and "warmup" in train.model_fields_set:
+        log.warning("train.warmup is %g, which train.scheduler=constant does not read; constant_with_warmup does", train.warmup)
 
 
 def _warn_of_many_epochs(prepared: Prepared) -> None:

@@ -182,6 +182,14 @@ def test_a_data_set_folder_and_its_export_are_described(raw: Path, tmp_path: Pat
     assert describe(exported).format == f"{kind} examples"
 
 
+def test_no_export_is_recommended_of_a_data_set_that_this_perse_does_not_read(raw: Path, tmp_path: Path) -> None:
+    build_pointwise(PointwiseOptions(reviews=raw / "reviews.jsonl", items=raw / "items.jsonl", out=tmp_path / "out"))
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    (tmp_path / "out" / "manifest.json").write_text(json.dumps({**manifest, "schema": 99}))
+    found = describe(tmp_path / "out")
+    assert found.next is None and str(found.note).startswith("the data set has schema 99, this perse reads ")
+
+
 def test_what_stands_in_a_file_neither_steers_the_terminal_nor_is_markup(tmp_path: Path) -> None:
     shown = printed(describe(lines(tmp_path / "p.jsonl", [PAIR | {"aspect": "[red]", "preference": "\x1b[31mA"}])))
     assert "\x1b" not in shown and "[red]" in shown

@@ -19,6 +19,7 @@ from perse.data.load import load_examples
 from perse.data.sources.lines import read_json_lines
 from perse.data.sources.whole import parquet_records
 from perse.errors import BadInput
+from perse.records import parse_example
 
 
 def as_parquet(rows: list[Any], path: Path) -> Path:
@@ -105,3 +106,10 @@ def test_what_python_cannot_hold_of_a_parquet_file_is_told_in_a_sentence(column:
 def test_a_number_of_a_thousand_digits_in_a_cell_is_told_in_a_sentence() -> None:
     with pytest.raises(BadInput, match="column 'profile' holds no JSON .a number has 5000 digits"):
         nested({"profile": "[" + "1" * 5000 + "]"})
+
+
+def test_a_nested_number_that_is_none_is_told_as_what_it_is_and_not_as_missing() -> None:
+    past = [{"text": "a", "review": "b", "score": float("nan")}]
+    told = nested({"id": "a", "reviewer_id": "r", "item_id": "i", "profile": past, "query": "q"})
+    with pytest.raises(BadInput, match=r"field 'profile.0.score': found nan, expected a finite number"):
+        parse_example(told)

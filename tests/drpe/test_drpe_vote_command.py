@@ -51,6 +51,21 @@ def test_a_vote_from_the_command_to_its_correlation(docs: Path, tmp_path: Path, 
     assert other.returncode == 2 and "holds a run with other settings" in other.stderr
 
 
+def test_a_folder_of_something_else_is_refused_before_a_judge_is_looked_for(docs: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "manifest.json").write_text(json.dumps({"run": {"kind": "score"}}))
+    (tmp_path / "file").write_text("")
+    for name, said in (
+        ("mine", "is not empty and holds no run"),
+        ("run", "holds a run of perse score, and no votes"),
+        ("file", "file"),
+    ):
+        made = perse("drpe", "vote", docs, "--judge", tmp_path / "no-such-judge", "--out", tmp_path / name)
+        assert made.returncode == 2 and said in made.stderr and "no-such-judge" not in made.stderr, made.stderr
+
+
 def test_a_plan_counts_the_votes_and_what_their_prompts_share(docs: Path) -> None:
     made = perse("drpe", "plan", docs, "--candidates", "all", "--invented", 4, "--prompting", "both", "--json")
     assert made.returncode == 0, made.stderr

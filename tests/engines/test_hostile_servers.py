@@ -407,3 +407,19 @@ def test_what_a_server_says_of_itself_is_kept_short_and_plain(tiny_model_folder:
 def test_a_context_of_less_than_a_token_is_refused(tiny_model_folder: Path, tokenizers: dict[str, Any], length: int) -> None:
     with pytest.raises(BadInput, match=f"says that m takes {length} tokens \\(max_model_len\\); look after the server"):
         _connected(tiny_model_folder, tokenizers["whole_numbers"], {}, max_model_len=length)
+
+
+def test_a_server_that_takes_one_temperature_alone_and_lists_another_model_is_there() -> None:
+    """Nor does it know the older name of the answer's length."""
+
+    def say(route: str, body: Any) -> Any:
+        if route == "GET /v1/models":
+            return {"data": [{"id": "other"}]}
+        for name in ("max_tokens", "temperature"):
+            if name in (body or {}):
+                told = f"Unsupported parameter: '{name}' is not supported with this model."
+                return 400, {}, {"error": {"message": told}}
+        return {"choices": [{"message": {"role": "assistant", "content": "yes"}, "finish_reason": "stop"}]}
+
+    with hostile(say) as server:
+        assert connect(f"{server.url}/v1", "thinker", tokenizer=None, context=None).identity.model == "thinker"

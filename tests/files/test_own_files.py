@@ -67,7 +67,7 @@ def test_a_kill_at_any_moment_leaves_the_old_report_or_the_new_one_and_what_was_
     before = {"report.html": "old", "figures/x.svg": "mine", "figures/y.svg": "old", "table.csv": "mine", "notes.md": "mine"}
     after = {
         **{"report.html": "new", "figures/x.svg": "new", "more.csv": "new"},
-        **{"figures/x.kept-1.svg": "mine", "table.csv": "mine", "notes.md": "mine"},
+        **{"figures/x.kept-1.svg": "mine", "table.csv": "mine", "notes.md": "mine", "figures/earlier/y.svg": "old"},
     }
     found = []
     died = True
@@ -392,9 +392,15 @@ def test_a_strangers_list_of_written_files_has_no_file_of_mine_removed(tmp_path:
     """The list names them with the digests that they have: empty ones, and those that everybody has."""
     report = tmp_path / "report"
     write_together(report, {"report.html": b"a page", "figures/old.svg": b"<svg/>"})
-    mine = {"notes.txt": b"", "LICENSE": b"terms", "sub/__init__.py": b"", "figures/mine.txt": b""}
+    mine = {
+        "notes.txt": b"",
+        "LICENSE": b"terms",
+        "sub/__init__.py": b"",
+        "figures/mine.txt": b"",
+        "figures/earlier/x.svg": b"",
+    }
     for name, content in mine.items():
-        (report / name).parent.mkdir(exist_ok=True)
+        (report / name).parent.mkdir(parents=True, exist_ok=True)
         (report / name).write_bytes(content)
     listed = json.loads((report / ".perse-files.json").read_text())
     flat = json.dumps(listed)

@@ -1,5 +1,6 @@
 """What a command replaces is its own and whole; strangers stay where they are at every moment, also if it is killed at any."""
 
+import hashlib
 import json
 import os
 import sqlite3
@@ -9,16 +10,25 @@ from typing import Any
 import pytest
 from kills import killed_at
 
+from perse.data.dataset.folder import DATA_SET
+from perse.data.persum.folder import PERSUM
+from perse.data.release import RELEASE
 from perse.errors import BadInput, RunMismatch, SaveFailed
-from perse.files.belongings import LIST, Belongings, check_file, kind_of, own_files
+from perse.files.belongings import GOES, LIST, Belongings, check_file, kind_of, own_files
 from perse.files.locking import locked
 from perse.files.own_files import write_together
-from perse.files.replacing import COMMIT, STAGING, claimed, reading, settle, update_files
+from perse.files.replacing import COMMIT, PLAN, STAGING, claimed, reading, settle, update_files
 from perse.kgds.building.build import ANSWERS, BENCHMARK, KIND, SHEET
 from perse.writing.cache import AnswerCache
 
 SORT = Belongings(what="album", kinds=("album",), names=("a.txt", "b.txt", "c.txt", "pictures/*.svg", "README.md"))
 MANIFEST = {"schema": 1, "kind": "album"}
+
+
+@pytest.fixture(autouse=True)
+def albums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an album lists may go, as tables of data may."""
+    monkeypatch.setattr("perse.files.replacing.GOES", GOES | {"a.txt", "b.txt", "c.txt", "pictures/x.svg", "pictures/y.svg"})
 
 
 @pytest.fixture(autouse=True)
@@ -473,3 +483,34 @@ def test_a_file_beside_a_manifest_of_some_other_program_may_be_replaced(tmp_path
         (tmp_path / "manifest.json").write_text(json.dumps(manifest))
         with pytest.raises(BadInput, match="belongs to the folder .*, which perse wrote, and is not overwritten"):
             check_file(out, overwrite=True)
+
+
+def test_a_figure_of_mine_that_a_strangers_list_names_is_put_aside_and_not_removed(tmp_path: Path) -> None:
+    write_together(tmp_path, {"report.html": b"a page"})
+    listed = json.loads((tmp_path / LIST).read_text())
+    (tmp_path / "figures").mkdir()
+    for content in (b"mine", b"another of mine", b"mine"):
+        (tmp_path / "figures" / "mine.svg").write_bytes(content)
+        (tmp_path / LIST).write_text(json.dumps({**listed, "figures/mine.svg": [hashlib.sha256(content).hexdigest()]}))
+        write_together(tmp_path, {"report.html": b"another page"})
+        assert not (tmp_path / "figures" / "mine.svg").exists()
+    aside = {path.name: path.read_bytes() for path in (tmp_path / "figures" / "earlier").iterdir()}
+    assert aside == {"mine.svg": b"mine", "mine-2.svg": b"another of mine"}
+
+
+def test_a_plan_of_a_strangers_removes_nothing_but_tables_of_data(tmp_path: Path) -> None:
+    mine = {name: f"{name}, mine" for name in ("notes.txt", "thesis.pdf", "figures/a.svg", "figures/b.txt")}
+    for name, content in mine.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    digests = {name: [hashlib.sha256(content.encode()).hexdigest()] for name, content in mine.items()}
+    (tmp_path / COMMIT).mkdir()
+    (tmp_path / COMMIT / PLAN).write_text(json.dumps({"remove": [*mine], "ours": digests}))
+    settle(tmp_path)
+    found = {path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*") if path.is_file()}
+    assert found == {name.replace("figures/a", "figures/earlier/a"): content for name, content in mine.items()}
+
+
+@pytest.mark.parametrize("one", [DATA_SET, RELEASE, PERSUM], ids=lambda one: one.what)
+def test_every_table_of_data_that_has_no_successor_may_go(one: Belongings) -> None:
+    assert set(one.names) <= GOES

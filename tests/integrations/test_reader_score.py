@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -82,6 +84,17 @@ def test_evaluate_scores_texts_for_the_reader_of_each(judge: Judge, tmp_path: Pa
     texts = ["the new plot is quiet", "the new plot is loud"]
     found = metric.compute(predictions=texts, reviews=[REVIEWS, REVIEWS], judge=judge)
     assert found == {"scores": [9.0, None], "mean_score": 9.0, "answered": 1}
+
+
+@pytest.mark.parametrize(("module", "lacks"), [("inspect_scorer", "inspect_ai"), ("reader_score.reader_score", "evaluate")])
+def test_a_library_that_is_not_here_is_asked_for_with_its_extra(
+    module: str, lacks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [one for one in sys.modules if one.partition(".")[0] == lacks or one.startswith("perse.integrations.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, lacks, None)
+    with pytest.raises(BadInput, match=rf"this needs {lacks}\S*, which is not installed; run: .*integrations"):
+        importlib.import_module(f"perse.integrations.{module}")
 
 
 def test_perse_needs_neither() -> None:

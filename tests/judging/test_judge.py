@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -142,8 +143,48 @@ def test_one_text_is_judged_for_one_reader_without_a_data_set(tiny_model_folder:
     assert judgement.k_effective == 2 and judgement.distribution is not None
     with pytest.raises(BadInput, match="the text to judge is empty"):
         judge.ask_one(reviews=[], text=" ")
-    with pytest.raises(BadInput, match="a past review, field 'score': input should be less than or equal to 10"):
+    with pytest.raises(BadInput, match="past review 1, field 'score': input should be less than or equal to 10"):
         judge.ask_one(reviews=[("a plot", "too good", 11)], text="a new plot")
+
+
+PAST = ("a plot", "their review", 8)
+
+
+@pytest.mark.parametrize(
+    ("reviews", "text", "said"),
+    [
+        ([PAST], 5, "the text to judge is a number; give the text that the reader would review"),
+        ([PAST], None, "the text to judge is null; give"),
+        ([PAST], b"x", "the text to judge is bytes; give"),
+        (5, "x", r"the past reviews are a number, expected a list of \(text, review, score\); give \[\] for none"),
+        (None, "x", "the past reviews are null, expected a list"),
+        ("past", "x", "the past reviews are a text, expected a list"),
+        ({"text": "a"}, "x", "the past reviews are an object, expected a list"),
+        ([PAST, ("a", "b")], "x", r"past review 2 is 2 values, expected \(text, review, score\), or these by name"),
+        ([5], "x", "past review 1 is a number, expected"),
+        (["abc"], "x", "past review 1 is a text, expected"),
+        ([("a", "b", "8")], "x", "past review 1, field 'score': found \"8\", expected a number"),
+        ([{"text": "a"}], "x", "past review 1, field 'score': field required"),
+    ],
+)
+def test_what_is_no_text_or_no_review_is_a_sentence(judge: Judge, reviews: Any, text: Any, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        judge.ask_one(reviews=reviews, text=text)
+
+
+@pytest.mark.parametrize(
+    ("question", "examples", "said"),
+    [
+        ("pointwise", [], r"the question is a text, expected one of perse.questions, such as QUESTIONS\['pointwise'\]"),
+        (QUESTIONS["pointwise"], None, "the examples are null, expected a list of examples"),
+        (QUESTIONS["pointwise"], [{"id": "a"}], "one of the examples is an object; perse.records.parse_example makes"),
+    ],
+)
+def test_what_is_no_question_and_no_example_is_a_sentence(judge: Judge, question: Any, examples: Any, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        judge.ask(question, examples)
+    with pytest.raises(BadInput, match=said):
+        asyncio.run(judge.aask(question, examples))
 
 
 def test_two_examples_with_one_id_are_refused(willing: Judge) -> None:

@@ -276,10 +276,9 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(
     with pytest.raises(SaveFailed, match="merged could not be written .*No space left on device.*, and nothing is left of it"):
         merge_adapter(str(adapter), tmp_path / "out" / "merged", base=str(tiny_model_folder))
     assert list((tmp_path / "out").iterdir()) == []
-    with pytest.raises(
-        BadInput, match=r"cannot make the folder .*adapter_config\.json/merged: Not a directory; choose another"
-    ):
-        merge_adapter(str(adapter), adapter / "adapter_config.json" / "merged", base=str(tiny_model_folder))
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match="cannot make the folder .*file/merged: Not a directory; choose another"):
+        merge_adapter(str(adapter), tmp_path / "file" / "merged", base=str(tiny_model_folder))
 
 
 @pytest.mark.integration
@@ -345,6 +344,10 @@ def test_refusals_say_what_to_do(judge: Published, tiny_model_folder: Path, toke
     adapter = adapter_on(tiny_model_folder, tmp_path / "adapter")
     with pytest.raises(BadInput, match="is there already; choose another folder"):
         merge_adapter(str(judge.run), judge.run / "merged")
+    for inside in (tiny_model_folder / "merged", adapter / "deep" / "merged"):
+        with pytest.raises(BadInput, match="merged lies in .*, which is read; choose another folder"):
+            merge_adapter(str(adapter), inside, base=str(tiny_model_folder))
+        assert not inside.parent.joinpath(".merged.perse-tmp").exists() and not (adapter / "deep").exists()
     with pytest.raises(BadInput, match="dtype is 'int4'; choose bfloat16, float16, float32"):
         merge_adapter(str(judge.run), tmp_path / "merged", dtype="int4")
     with pytest.raises(ModelNotFound, match="neither adapter_config.json nor adapter/adapter_config.json is there"):

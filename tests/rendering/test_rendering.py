@@ -382,6 +382,26 @@ def test_a_tokenizer_to_which_several_labels_are_the_same_is_refused() -> None:
         renderer.label_tokens(QUESTIONS["pointwise_score"])
 
 
+def test_a_tokenizer_whose_template_has_no_place_for_the_text_is_refused() -> None:
+    from tokenizers import processors
+
+    tokenizer = whole_number_tokenizer()
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing("q q", special_tokens=[("q", 0)])
+    with pytest.raises(
+        BadInput, match="gives a text no tokens of its own behind a line end; give the tokenizer that came with"
+    ):
+        Renderer(tokenizer, 8192)
+
+
+def test_a_tokenizer_that_changes_a_line_end_by_what_follows_is_refused() -> None:
+    from tokenizers import normalizers
+
+    tokenizer = whole_number_tokenizer()
+    tokenizer.backend_tokenizer.normalizer = normalizers.Replace("\nx", "x")
+    with pytest.raises(BadInput, match="gives a text no tokens of its own behind a line end"):
+        Renderer(tokenizer, 8192)
+
+
 def test_many_threads_render_the_same_as_one(tokenizers: dict[str, Any]) -> None:
     """A server renders in its worker threads, with one tokenizer."""
     examples = pointwise_examples(8, 3)

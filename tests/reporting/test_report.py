@@ -70,6 +70,7 @@ def test_a_report_is_whole_and_the_same_when_made_again(tmp_path: Path) -> None:
     )
     write_report(runs, out=report, resamples=100)
     again = {path.relative_to(tmp_path): path.read_bytes() for path in (tmp_path / "report").rglob("*") if path.is_file()}
+    assert again.pop(Path("report/figures/earlier/stale.svg")) == b"of an earlier one"
     assert again == files
 
 
@@ -120,7 +121,9 @@ def test_a_report_replaces_its_own_files_and_no_others(tmp_path: Path) -> None:
     (report / "report.html").write_bytes(page + b"<!-- my remarks -->")
     write_report([run], out=report, resamples=100)
     assert {name: (report / name).read_text() for name in mine} == mine
-    assert not (report / stale).exists(), "of the earlier report, and nobody's"
+    assert not (report / stale).exists() and (report / "figures" / "earlier" / Path(stale).name).exists(), (
+        "of the earlier report"
+    )
     assert (report / "report.kept-1.html").read_bytes() == page + b"<!-- my remarks -->"
     with pytest.raises(BadInput, match="is an input and lies in .*report, which is to be written"):
         write_report([scored_run(report / "inside", seed=1)], out=report)

@@ -10,6 +10,7 @@ import yaml
 
 from perse.errors import BadInput
 from perse.formats.yaml_text import DEEPEST, parsed
+from perse.settings.serving import load_config as load_serve
 from perse.settings.training import load_config, recipes
 from perse.training.launched import told_in
 
@@ -104,3 +105,9 @@ def test_a_path_that_no_system_takes_is_named(setting: str) -> None:
 def test_a_recipe_says_the_same_as_to_any_reader_of_yaml(name: str) -> None:
     text = recipes()[name].read_text()
     assert parsed(text) == yaml.safe_load(text)
+
+
+@pytest.mark.parametrize("override", ['name="\\e[31m"', 'adapters={"a\\e[31m": tiny}'])
+def test_a_served_name_moves_no_cursor(override: str) -> None:
+    with pytest.raises(BadInput, match="found the control character U\\+001B, expected a name without"):
+        load_serve("embedded", [override])

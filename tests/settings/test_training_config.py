@@ -113,3 +113,10 @@ def test_an_aspect_that_no_example_has_is_refused_with_those_there_are(tiny_mode
         with pytest.raises(BadInput, match=message):
             train(load_config("embedded_lora", given))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_schedule_that_is_refused_says_so_and_prints_no_settings() -> None:
+    with pytest.raises(
+        BadInput, match="train: power is 3, which only scheduler=polynomial reads, and it is cosine; leave one out$"
+    ):
+        load_config("embedded_lora", [*OK, "train.power=3"])

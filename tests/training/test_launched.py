@@ -107,6 +107,8 @@ def test_adapters_are_trained_whole_on_each_device_and_all_weights_are_divided()
     assert launch_file(coarse).endswith("ddp.yaml")
     done = CliRunner().invoke(app, ["train", "--launch-file", "--config", "llama2_13b_lora", "data.path=x"])
     assert (done.exit_code, done.output) == (0, "configs/accelerate/ddp.yaml\n")
+    alone = CliRunner().invoke(app, ["train", "--launch-file", "--config", "llama2_13b_lora"])
+    assert (alone.exit_code, alone.output) == (0, done.output), "neither data nor output has a part in it"
 
 
 def test_the_full_recipes_judge_where_a_checkpoint_is_written_anyway() -> None:

@@ -23,13 +23,13 @@ from perse.errors import BadInput, RunMismatch
 from perse.questions import QUESTIONS
 from perse.records import example_lines
 from perse.rendering.prompt import Renderer
-from perse.settings.training import load_config
+from perse.settings.training import Train, load_config
 from perse.training.rows.batches import collate
 from perse.training.rows.branches import training_branches
 from perse.training.rows.prepare import Prepared
 from perse.training.rows.trie import packed
 from perse.training.saving.checkpoints import whole_checkpoint
-from perse.training.trainer import train
+from perse.training.trainer import _warn_of_no_warmup, train
 
 
 @pytest.fixture
@@ -279,3 +279,18 @@ def test_a_run_of_other_data_or_of_another_model_at_the_same_place_is_refused(
     with pytest.raises(RunMismatch, match=r"\(model_digest was"):
         train(config)
     assert (run / "merged" / "model.safetensors").read_bytes() == weights
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"scheduler": "constant", "warmup": 0.1}, True),
+        ({"scheduler": "constant"}, False),
+        ({"scheduler": "constant_with_warmup", "warmup": 0.1}, False),
+    ],
+)
+def test_a_warm_up_that_the_schedule_does_not_read_is_told(
+    given: dict[str, Any], told: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    _warn_of_no_warmup(Train(learning_rate=0.1, **given))
+    assert ("train.warmup is 0.1, which train.scheduler=constant does not read" in caplog.text) is told

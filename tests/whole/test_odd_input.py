@@ -37,7 +37,7 @@ from perse.data.sources.table import Faults
 from perse.data.sources.table import read_reviews as read_table
 from perse.engines.base import Reply
 from perse.engines.replies import reply_of
-from perse.errors import BadInput
+from perse.errors import LONGEST, BadInput
 from perse.formats.csv_cells import csv_text, guarded, plain
 from perse.judgement import parse_judgement
 from perse.records import ProfileReview, example_lines, parse_example
@@ -138,7 +138,7 @@ def test_a_score_that_is_no_number_is_refused_at_every_edge(score: Any, tmp_path
     whole["profile"][0]["score"] = score
     with pytest.raises(BadInput, match=r"field 'profile.0.score': "):
         parse_example(whole)
-    with pytest.raises(BadInput, match=r"a past review, field 'score': "):
+    with pytest.raises(BadInput, match=r"past review 1, field 'score': "):
         Judge.ask_one(None, reviews=[("a", "b", score)], text="c")  # type: ignore[arg-type]
     if isinstance(score, bytes) or (isinstance(score, int) and abs(score) > 10**1000):
         return  # no JSON
@@ -407,3 +407,10 @@ def test_a_stdout_that_cannot_write_our_characters_gets_them_escaped(tmp_path: P
     command = [sys.executable, "-m", "perse", "data", "describe", str(table)]
     done = subprocess.run(command, capture_output=True, check=False, env=os.environ | {"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0 and b"\\u" in done.stdout and b"Traceback" not in done.stderr, done.stderr
+
+
+def test_a_message_leaves_out_the_middle_of_what_a_file_says_at_length_and_not_its_remedy() -> None:
+    said = str(BadInput(f"found '{'x' * 70_000}', expected a name; give another"))
+    assert len(said) < LONGEST + 100 and "characters left out" in said
+    assert said.startswith("found 'xxx") and said.endswith("xxx', expected a name; give another")
+    assert str(BadInput("short")) == "short"

@@ -19,15 +19,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pyarrow import parquet
+from pydantic import ValidationError
 
 from perse.batch.sharded.catalogue_inputs import PROFILE, Candidate, CatalogueReader, CatalogueText
-from perse.batch.sharded.catalogue_rows import READERS, TEXTS, TEXTS_A_GROUP, KnownTexts, Row, asked, sorted_readers
+from perse.batch.sharded.catalogue_rows import READERS, TEXT_ROWS, TEXTS, TEXTS_A_GROUP, KnownTexts, Row, asked, sorted_readers
 from perse.batch.sharded.pieces import Pieces
-from perse.batch.sharded.shards import FOLDER, Groups, Plan, Shard, digest, group_file, read_group, staged
+from perse.batch.sharded.shards import FOLDER, Groups, Plan, Shard, digest, group_file, of_another_size, staged
+from perse.batch.sharded.stored import read_stored
 from perse.errors import BadInput
 from perse.identity import catalogue_id
-from perse.records import PointwiseExample
+from perse.records import Example, PointwiseExample, explain
 
 Places = npt.NDArray[np.int32]
 
@@ -40,16 +41,23 @@ class Catalogue:
 
     folder: Path
 
-    def examples(self, shard: Shard) -> list[str]:
-        """The examples of a shard, as JSON."""
-        made = []
+    def examples(self, shard: Shard) -> list[Example]:
+        """The examples of a shard.
+
+        Raises:
+            BadInput: a file of the plan is damaged, or gone.
+        """
+        made: list[Example] = []
         for row, places in self._pairs(shard, ["reader", "profile", "only", "without"]):
-            profile = PROFILE.validate_json(row["profile"])
-            for text, shown in _texts_at(self.folder, places):
-                one = PointwiseExample(
-                    id=catalogue_id(row["reader"], text), reviewer_id=row["reader"], item_id=text, profile=profile, query=shown
-                )
-                made.append(one.model_dump_json(exclude_none=True))
+            try:
+                profile = PROFILE.validate_json(row["profile"])
+                for text, shown in _texts_at(self.folder, places):
+                    name = catalogue_id(row["reader"], text)
+                    made.append(
+                        PointwiseExample(id=name, reviewer_id=row["reader"], item_id=text, profile=profile, query=shown)
+                    )
+            except ValidationError as error:
+                raise BadInput(f"{self._file(shard)} is damaged ({explain(error)}); score into another folder") from None
         return made
 
     def ids(self, shard: Shard) -> list[str]:
@@ -67,13 +75,21 @@ class Catalogue:
 
     def _pairs(self, shard: Shard, columns: Sequence[str]) -> Iterator[tuple[Mapping[str, Any], Places]]:
         """The shard's readers, each with the places of their texts."""
-        before, size = 0, len(_names(self.folder))
-        for row in read_group(group_file(self.folder, _NAME, shard.file), shard.group, columns).to_pylist():
+        before, size, found = 0, len(_names(self.folder)), 0
+        file = self._file(shard)
+        for row in read_stored(file, [READERS.field(name) for name in columns], group=shard.group).to_pylist():
+            if not all(0 <= place < size for place in (*(row["only"] or ()), *row["without"])):
+                raise BadInput(f"{file} is damaged (a reader has a text that is none); score into another folder")
             places = asked(row["only"], row["without"], size)
             begin, end = (min(max(at - before, 0), len(places)) for at in (shard.first, shard.first + shard.rows))
             if begin < end:
                 yield row, places[begin:end]
-            before += len(places)
+            before, found = before + len(places), found + end - begin
+        if found != shard.rows:
+            raise of_another_size(file, shard, found)
+
+    def _file(self, shard: Shard) -> Path:
+        return group_file(self.folder, _NAME, shard.file)
 
 
 def make_catalogue(
@@ -157,12 +173,15 @@ def _group(some: Sequence[Row], known: KnownTexts, *, identity: str, size: int) 
 @lru_cache(maxsize=2)
 def _names(folder: Path) -> list[str]:
     """The ids of all texts."""
-    return parquet.read_table(folder / TEXTS, columns=["text"]).column("text").to_pylist()  # type: ignore[no-any-return]
+    return read_stored(folder / TEXTS, [TEXT_ROWS.field("text")]).column("text").to_pylist()  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=64)
 def _group_of_texts(folder: Path, group: int) -> list[tuple[str, str]]:
-    table = read_group(folder / TEXTS, group, ["text", "shown"])
+    table = read_stored(folder / TEXTS, [*TEXT_ROWS], group=group)
+    if len(table) != (expected := min(TEXTS_A_GROUP, len(_names(folder)) - group * TEXTS_A_GROUP)):
+        why = f"row group {group} has {len(table)} texts, expected {expected}"
+        raise BadInput(f"{folder / TEXTS} is damaged ({why}); score into another folder")
     return [*zip(table.column("text").to_pylist(), table.column("shown").to_pylist(), strict=True)]
 
 

@@ -37,7 +37,7 @@ READERS = pa.schema(
         pa.field("stands", pa.string(), nullable=False),
     ]
 )
-_TEXTS = pa.schema([pa.field("text", pa.string(), nullable=False), pa.field("shown", pa.string(), nullable=False)])
+TEXT_ROWS = pa.schema([pa.field("text", pa.string(), nullable=False), pa.field("shown", pa.string(), nullable=False)])
 _CANDIDATES = pa.schema(
     [
         pa.field("reader", pa.string(), nullable=False),
@@ -77,7 +77,7 @@ class KnownTexts:
             raise BadInput("there is no text to judge; give a file with some")
         rows = [found[name] for name in sorted(found)]
         with writing(stage):
-            table = pa.Table.from_pylist([{"text": one.text, "shown": one.shown} for one in rows], _TEXTS)
+            table = pa.Table.from_pylist([{"text": one.text, "shown": one.shown} for one in rows], TEXT_ROWS)
             parquet.write_table(table, stage / TEXTS, row_group_size=TEXTS_A_GROUP)
         index = NearIndex(one.shown for one in rows)
         same: list[list[int]] = [[] for _ in index.texts]

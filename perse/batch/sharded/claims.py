@@ -26,6 +26,7 @@ from pathlib import Path
 from perse.batch.sharded.shards import SHARD_ID
 from perse.errors import BadInput
 from perse.files.disk import refuse_link, write_first, writing
+from perse.formats.json_text import parsed
 from perse.formats.plain_files import own_text
 
 LEASE = 90.0
@@ -178,7 +179,7 @@ def living(folder: Path, now: float) -> Counter[str]:
 
 def _holder(path: Path) -> Holder | None:
     try:
-        return Holder(**json.loads(own_text(path)))
+        return Holder(**parsed(own_text(path)))
     except (OSError, ValueError, TypeError, BadInput):
         return None
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from perse.batch.sharded.shards import GROUPS_A_FILE, Shard, Totals, digest
+from perse.batch.sharded.stored import read_stored
 from perse.errors import BadInput
 from perse.files.disk import writing
 
@@ -63,9 +64,9 @@ class Pieces(Sequence[Shard]):
         """What `write` wrote.
 
         Raises:
-            BadInput: it holds what no plan has; else what pyarrow raises.
+            BadInput: it holds what no plan has.
         """
-        table = parquet.read_table(folder / GROUPS)
+        table = read_stored(folder / GROUPS, [*_GROUPS])
         told = table.schema.metadata or {}
         fits = table.schema.equals(_GROUPS) and all(
             _NUMBER.fullmatch(told.get(name, b"")) for name in (_SIZE, _LEFT_OUT, _IDLE)

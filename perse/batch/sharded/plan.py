@@ -10,7 +10,6 @@ own kind (`perse.batch.sharded.catalogue`).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -18,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import parquet
 
 from perse.batch.sharded.catalogue import catalogue_plan
 from perse.batch.sharded.catalogue_rows import TEXTS
@@ -35,12 +33,15 @@ from perse.batch.sharded.shards import (
     digest,
     group_file,
     in_order,
-    read_group,
+    of_another_size,
     sorting,
     staged,
     write_shards,
 )
+from perse.batch.sharded.stored import parsed_examples, read_stored, rows_of_table
+from perse.bounded import first_line
 from perse.errors import BadInput
+from perse.records import Example, PointwiseExample
 
 ROWS = pa.schema(
     [
@@ -65,9 +66,13 @@ class StoredRows:
 
     folder: Path
 
-    def examples(self, shard: Shard) -> list[str]:
-        """The examples of a shard, as JSON."""
-        return self._column(shard, "example")
+    def examples(self, shard: Shard) -> list[Example]:
+        """The examples of a shard.
+
+        Raises:
+            BadInput: the file is damaged, or gone.
+        """
+        return parsed_examples(self._column(shard, "example"), self._file(shard))
 
     def ids(self, shard: Shard) -> list[str]:
         """The ids of a shard's examples."""
@@ -79,15 +84,22 @@ class StoredRows:
         Raises:
             BadInput: these are not of single texts.
         """
-        told = [json.loads(one) for one in self.examples(shard)]
-        if any("item_id" not in one for one in told):
+        told = self.examples(shard)
+        single = [one for one in told if isinstance(one, PointwiseExample)]
+        if len(single) < len(told):
             raise BadInput(
                 "the best texts of a reader are told of single texts that were scored, and these examples are others"
             )
-        return [(str(one["reviewer_id"]), str(one["item_id"])) for one in told]
+        return [(one.reviewer_id, one.item_id) for one in single]
+
+    def _file(self, shard: Shard) -> Path:
+        return group_file(self.folder, _NAME, shard.file)
 
     def _column(self, shard: Shard, name: str) -> list[str]:
-        return read_group(group_file(self.folder, _NAME, shard.file), shard.group, [name]).column(name).to_pylist()  # type: ignore[no-any-return]
+        column = read_stored(self._file(shard), [ROWS.field(name)], group=shard.group).column(name)
+        if len(column) != shard.rows:
+            raise of_another_size(self._file(shard), shard, len(column))
+        return column.to_pylist()  # type: ignore[no-any-return]
 
 
 def make_plan(
@@ -131,14 +143,14 @@ def read_plan(run: Path) -> Plan:
     """
     folder = run / FOLDER
     path = folder / (GROUPS if (folder / TEXTS).exists() else SHARDS)
+    if not path.exists():
+        raise BadInput(f"{run} has no plan; give the folder of a run that `perse score --driver` began")
     try:
         if path.name == GROUPS:
             return catalogue_plan(folder, Pieces.read(folder))
-        shards = checked([Shard(**row) for row in parquet.read_table(path).to_pylist()], path)
-    except FileNotFoundError:
-        raise BadInput(f"{run} has no plan; give the folder of a run that `perse score --driver` began") from None
-    except (pa.ArrowException, OSError, TypeError, KeyError) as error:
-        raise BadInput(f"{path} is damaged ({str(error).splitlines()[0]}); score into another folder") from None
+        shards = checked([Shard(**row) for row in rows_of_table(read_stored(path), path)], path)
+    except TypeError as error:
+        raise BadInput(f"{path} is damaged ({first_line(error)}); score into another folder") from None
     return Plan(folder, shards, StoredRows(folder), Totals.of(shards))
 
 

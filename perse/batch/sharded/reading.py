@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from perse.batch.sharded.running import Places
 from perse.batch.sharded.starting import LAYOUT
 from perse.errors import BadInput
 from perse.judgement import Judgement
-from perse.records import Example, parse_example
+from perse.records import Example
 
 
 def is_sharded(manifest: Mapping[str, Any]) -> bool:
@@ -34,6 +33,6 @@ def read_sharded(folder: Path) -> tuple[list[Example], list[Judgement]]:
             f"{folder} has all pairs of readers and texts, which have no true answers to compare with; `perse score merge` writes the "
             "judgements, with --top 10 the best ten texts of each reader"
         )
-    examples = [parse_example(json.loads(one)) for shard in plan.shards for one in plan.examples(shard)]
+    examples = [one for shard in plan.shards for one in plan.examples(shard)]
     judgements = [one for some in answers(Places(folder), plan) for one in some]
     return examples, judgements

@@ -27,7 +27,7 @@ from perse.files.disk import GrowingFile
 from perse.files.runlog import read_lines
 from perse.judgement import Judgement, Status
 from perse.questions import Question
-from perse.records import Example, parse_example
+from perse.records import Example
 
 CRASHES = 2
 """Workers that may die over the same rows before these are halved."""
@@ -87,7 +87,7 @@ def run_shard(places: Places, plan: Plan, shard: Shard, asker: Asker, *, session
     Raises:
         EngineLost, BadInput, SaveFailed: as `Asker.ask`; the same call goes on from there.
     """
-    examples = [parse_example(json.loads(one)) for one in plan.examples(shard)]
+    examples = plan.examples(shard)
     asker = asker.adapted(shard.adapter) if asker.adapted else asker
     judgements = _Run(places, shard, examples, asker, session).rows(0, len(examples))
     write_answers(places.answers(shard), judgements)

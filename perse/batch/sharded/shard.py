@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
+from perse.batch.sharded.stored import read_stored, rows_of_table
 from perse.errors import BadInput
 from perse.files.disk import write_bytes
 from perse.judgement import Judgement, parse_judgement
@@ -42,6 +43,9 @@ ANSWERS = pa.schema(
 )
 
 
+_AGAIN = "`perse score audit` sets it aside, and the same command judges its examples again"
+
+
 def write_answers(path: Path, judgements: Sequence[Judgement]) -> None:
     """Keep the judgements as the file `path`.
 
@@ -65,8 +69,8 @@ def read_answers(path: Path) -> list[Judgement]:
     Raises:
         BadInput: it is damaged, or of another schema.
     """
-    table = read_table(path)
-    return [parse_judgement(_fields(row), f"{path}, row {number}") for number, row in enumerate(table.to_pylist(), start=1)]
+    rows = rows_of_table(read_table(path), path, remedy=_AGAIN)
+    return [parse_judgement(_fields(row), f"{path}, row {number}") for number, row in enumerate(rows, start=1)]
 
 
 def read_table(path: Path) -> pa.Table:
@@ -75,17 +79,13 @@ def read_table(path: Path) -> pa.Table:
     Raises:
         BadInput: it is damaged, or of another schema.
     """
-    again = "`perse score audit` sets it aside, and the same command judges its examples again"
-    try:
-        table = parquet.read_table(path, page_checksum_verification=True)
-    except (pa.ArrowException, OSError) as error:
-        raise BadInput(f"{path} is damaged ({str(error).splitlines()[0]}); {again}") from None
+    table = read_stored(path, remedy=_AGAIN)
     if "exact" not in table.schema.names and "mass" in table.schema.names:  # written before there was this column
         nothing = pa.nulls(table.num_rows, pa.bool_())
         table = table.add_column(table.schema.get_field_index("mass"), ANSWERS.field("exact"), nothing)
     if table.schema.names != ANSWERS.names or table.schema.types != ANSWERS.types:
         raise BadInput(
-            f"{path} has columns {', '.join(map(str, table.schema))[:200]}, expected those of a shard of answers; {again}"
+            f"{path} has columns {', '.join(map(str, table.schema))[:200]}, expected those of a shard of answers; {_AGAIN}"
         )
     return table
 

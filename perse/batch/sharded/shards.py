@@ -21,8 +21,10 @@ from pyarrow import parquet
 
 from perse.errors import BadInput, RunMismatch
 from perse.files.disk import aside, writing
+from perse.formats.json_text import parsed
 from perse.formats.plain_files import own_bytes
 from perse.installing import needing
+from perse.records import Example
 
 FOLDER = "plan"
 SHARDS = "shards.parquet"
@@ -76,8 +78,8 @@ class Totals:
 class Source(Protocol):
     """Where the rows of shards are."""
 
-    def examples(self, shard: Shard) -> list[str]:
-        """The examples of a shard, as JSON."""
+    def examples(self, shard: Shard) -> list[Example]:
+        """The examples of a shard."""
         ...
 
     def ids(self, shard: Shard) -> list[str]:
@@ -107,8 +109,8 @@ class Plan:
         """Examples of all shards."""
         return self.totals.rows
 
-    def examples(self, shard: Shard) -> list[str]:
-        """The examples of a shard, as JSON."""
+    def examples(self, shard: Shard) -> list[Example]:
+        """The examples of a shard."""
         return self.source.examples(shard)
 
     def ids(self, shard: Shard) -> list[str]:
@@ -153,7 +155,7 @@ def _remove_own(plan: Path) -> None:
         return
     inside = [] if plan.is_symlink() or not plan.is_dir() else [*plan.iterdir()]
     try:
-        written = json.loads(own_bytes(plan / WRITTEN))
+        written = parsed(own_bytes(plan / WRITTEN))
     except (OSError, ValueError, BadInput):
         written = None
     if _sizes(one for one in inside if one.name != WRITTEN) != written:
@@ -282,20 +284,11 @@ def group_file(folder: Path, name: str, number: int) -> Path:
     return folder / f"{name}-{number:05}.parquet"
 
 
-def read_group(path: Path, group: int, columns: Sequence[str]) -> pa.Table:
-    """Some columns of a row group.
-
-    Raises:
-        BadInput: the file is damaged, or gone.
-    """
-    try:
-        with parquet.ParquetFile(path) as file:
-            table = file.read_row_group(group, columns=list(columns))
-        if set(table.schema.names) != set(columns):
-            raise pa.ArrowInvalid(f"it lacks columns {', '.join(set(columns) - set(table.schema.names))}")
-        return table
-    except (pa.ArrowException, OSError, IndexError) as error:
-        raise BadInput(f"{path} is damaged ({str(error).splitlines()[0]}); score into another folder") from None
+def of_another_size(path: Path, shard: Shard, found: int) -> BadInput:
+    """The error where a plan's files do not agree on a shard."""
+    return BadInput(
+        f"{path} is damaged (shard {shard.id} has {found} rows, and the plan says {shard.rows}); score into another folder"
+    )
 
 
 def _batches(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

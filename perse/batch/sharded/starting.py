@@ -204,9 +204,7 @@ def agree(run: Run, judge: Judge) -> None:
     Raises:
         RunMismatch: it has other weights, another engine or dtype, or other prompts.
     """
-    from perse.records import parse_example
-
-    some = [parse_example(json.loads(one)) for one in run.plan.examples(run.plan.shards[0])[:32]]
+    some = run.plan.examples(run.plan.shards[0])[:32]
     mine = {
         "judge": judge.for_manifest,
         "prompts_sha256": judge.prompt_digest(run.question, some, run.settings),

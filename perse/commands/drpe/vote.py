@@ -39,8 +39,10 @@ def vote(
     from perse.drpe.documents import read_documents
     from perse.drpe.votes.run_folder import read_run
     from perse.drpe.votes.telling import vote_result
+    from perse.drpe.votes.voting import refuse_taken
     from perse.drpe.votes.voting import vote as ask
 
+    refuse_taken(out)
     voting = ballot.voting()
     given = ballot.chosen(read_documents(documents, limit=limit))
     who = ballot.electorate(given, thinning)

@@ -35,7 +35,7 @@ from perse.data.profiles.profiles import ExampleRow
 from perse.data.profiles.splits import sides, uncrossed
 from perse.data.profiles.views import View
 from perse.errors import BadInput
-from perse.files.belongings import Belongings, kind_of
+from perse.files.belongings import Belongings, kind_of, manifest_of
 from perse.files.replacing import ITSELF, Claim, reading
 from perse.files.runlog import file_digest
 from perse.formats.json_text import read_object, shortened
@@ -249,6 +249,18 @@ def is_data_folder(path: Path) -> bool:
     return kind_of(path) in get_args(Kind)
 
 
+def other_schema(path: Path) -> str | None:
+    """That a data set folder is one of another schema, which this perse does not read, in a sentence; None where it is not."""
+    return _other_schema(manifest_of(path) or {})
+
+
+def _other_schema(manifest: Mapping[str, Any]) -> str | None:
+    schema = manifest.get("schema")
+    if schema == SCHEMA:
+        return None
+    return f"the data set has schema {shortened(schema)}, this perse reads {SCHEMA}; build it again"
+
+
 def load_folder(path: Path, *, evidence: bool = True) -> DataSet:
     """The data set in a folder, checked for leaks.
 
@@ -354,8 +366,8 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     if not is_data_folder(path):
         raise BadInput(f"{path}: found no data set (a folder with manifest.json); build one with `perse data`")
     manifest = read_object(path / "manifest.json", remedy="build the data set again")
-    if (schema := manifest.get("schema")) != SCHEMA:
-        raise BadInput(f"{path}: the data set has schema {shortened(schema)}, this perse reads {SCHEMA}; build it again")
+    if told := _other_schema(manifest):
+        raise BadInput(f"{path}: {told}")
     options, needed = manifest.get("options"), ("folds", "k", "max_k", "split")
     if not isinstance(options, dict) or not options.keys() >= {*needed}:
         raise BadInput(f"{path}/manifest.json: 'options' lacks one of {', '.join(needed)}; build the data set again")

@@ -17,7 +17,7 @@ from perse.data.dates import sortable
 from perse.data.describing.beside import filled_in
 from perse.data.describing.obstacles import NO_FILE, REPEATED, no_rows, too_few, wrapped
 from perse.data.sources import recognised
-from perse.data.sources.examples import UNKNOWN
+from perse.data.sources.examples import FOLDER, UNKNOWN
 from perse.data.sources.facts import Facts
 from perse.data.sources.faults import Faults
 from perse.data.sources.source import Head, Seen, Source
@@ -151,6 +151,10 @@ def describe(path: Path, *, limit: int | None = None, columns: Mapping[str, str]
         obstacle = wrapped(path) or obstacle
     elif table or source.name == PAIR_TABLE.name:
         obstacle = obstacle or _obstacle(tally, usable, faults, unit="reviews" if table else "comparisons")
+    elif source is FOLDER:
+        from perse.data.dataset.folder import other_schema  # needs pyarrow
+
+        obstacle = obstacle or other_schema(path)
     notes = [source.note(seen) if source.note is not None else None, REPEATED if repeats else None]
     note = "; ".join(filter(None, notes)) or None
     return Description(

@@ -88,10 +88,13 @@ def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
 
 
 def without_nulls(value: object) -> object:
-    """A value of Parquet as JSON has it: nested ones have every field of their type, null where there is none."""
+    """A value of Parquet as JSON has it: nested ones have every field of their type, null where there is none. A NaN among them is no null, and
+    whoever reads the field refuses it by its name."""
     if isinstance(value, dict):
-        return {name: without_nulls(one) for name, one in value.items() if _plain(one) is not None}
-    return [without_nulls(one) for one in value] if isinstance(value, list) else _plain(value)
+        return {name: without_nulls(one) for name, one in value.items() if one is not None}
+    if isinstance(value, list):
+        return [without_nulls(one) for one in value]
+    return value if isinstance(value, float) else _plain(value)
 
 
 def _plain(value: object) -> object:

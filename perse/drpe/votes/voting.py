@@ -6,6 +6,7 @@ Votes about one article follow each other, so that an engine which remembers wha
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import zip_longest
@@ -19,9 +20,9 @@ from perse.drpe.votes.ballots import NAMES, PAIRS, Ballots, Prompting, Voting, m
 from perse.drpe.votes.ballots import Question as Voted
 from perse.drpe.votes.readers import Reader
 from perse.drpe.votes.run_folder import ANEW, BALLOTS, DOCUMENTS, KIND, ballot_line, read_ballots
-from perse.errors import BadInput
+from perse.errors import BadInput, RunMismatch
 from perse.files.disk import write_whole
-from perse.files.runlog import RunLog, count_and_digest
+from perse.files.runlog import MANIFEST, RunLog, count_and_digest, make_folder, read_manifest, refuse_strangers, what_it_is
 from perse.judging.judge import Judge
 from perse.judging.loop import JUDGEMENTS, answer_all
 from perse.progress import OnPart, unseen_part
@@ -38,6 +39,21 @@ from perse.records import (
     Voter,
     VotesExample,
 )
+
+
+def refuse_taken(out: Path) -> None:
+    """Before a judge is loaded: that votes can be kept in `out`.
+
+    Raises:
+        BadInput: it cannot be read, or no folder is it.
+        RunMismatch: it holds something else.
+    """
+    if not os.path.lexists(out):
+        return
+    make_folder(out)
+    refuse_strangers(out, BALLOTS)
+    if (out / MANIFEST).exists() and (holds := what_it_is(read_manifest(out))) != what_it_is({"run": {"kind": KIND}}):
+        raise RunMismatch(f"{out} holds {holds}, and no votes; choose another folder")
 
 
 def vote(

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-import datasets
-import evaluate
-
+from perse.installing import needing
 from perse.judgement import Status
 from perse.judging.judge import Judge, JudgeSettings
 from perse.judging.one import example_of
 from perse.questions import question_for
+
+with needing("integrations"):
+    import datasets
+    import evaluate
 
 _DESCRIPTION = """
 Would this reader like this text? The score from 1 to 10 that a reader, known by a few past reviews, is expected to give each text.

@@ -196,6 +196,10 @@ def add_key(file: Path, name: str, scopes: Iterable[str]) -> str:
     key, caller = f"perse_{secrets.token_urlsafe(32)}", Caller(name, scopes_of(scopes))
     if name == OWNER:
         raise BadInput(f"{_OWNERS}; give another name")
+    if _swapped(file, name):
+        raise BadInput(
+            f"found no file {file}, and {name} in the place of a name; the file comes first: perse keys add {name} {file}"
+        )
     new = StoredKey(caller, datetime.now(UTC).date().isoformat(), digest_of(key))
     _check_place(file)
     with locked(file):
@@ -209,6 +213,11 @@ def add_key(file: Path, name: str, scopes: Iterable[str]) -> str:
                 file.unlink()
             raise
     return key
+
+
+def _swapped(file: Path, name: str) -> bool:
+    """Whether the name of a file stands where a caller's name is expected, and the other way round."""
+    return not file.suffix and not file.exists() and (Path(name).suffix in _FILES or Path(name).is_file())
 
 
 def remove_keys(file: Path, name: str, *, digest: str = "") -> int:
@@ -242,6 +251,8 @@ def scopes_of(names: Iterable[str]) -> frozenset[Scope]:
         raise BadInput(f"found the scopes '{','.join(given)}'; expected some of {', '.join(Scope)}")
     return frozenset(map(Scope, given))
 
+
+_FILES = (".txt", ".keys", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".csv", ".conf")
 
 ABOUT = "# Keys of a perse server: digests only. Change it with 'perse keys add' and 'perse keys remove'."
 

@@ -101,7 +101,7 @@ def architecture(name: str, *, trust_remote_code: bool = False) -> Architecture:
     """
     from transformers import AutoConfig
 
-    from perse.models.opening import config as opened
+    from perse.models.opening import buildable
 
     try:
         folder = _described(name)
@@ -116,7 +116,7 @@ def architecture(name: str, *, trust_remote_code: bool = False) -> Architecture:
             "its config.json and tokenizer files in a folder for exact counts"
         )
         return Architecture(AutoConfig.for_model(**known), stand_in, known["max_position_embeddings"], (note,))
-    return Architecture(opened(folder, trust_remote_code=trust_remote_code), folder, models.context_length(folder), ())
+    return Architecture(buildable(folder, trust_remote_code=trust_remote_code), folder, models.context_length(folder), ())
 
 
 def _described(name: str) -> Path:

@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from importlib.resources import files
 from itertools import accumulate
 from pathlib import Path
+from tokenize import TokenError
 from types import SimpleNamespace
-from typing import Any, overload
+from typing import Annotated, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from perse.errors import BadInput
 from perse.files.disk import aside, staged
@@ -29,6 +31,7 @@ from perse.formats.plain_files import own_bytes, refuse_endless
 from perse.questions import QUESTIONS
 from perse.rendering.prompt import Ids, Renderer
 from perse.settings.training import TrainConfig
+from perse.strict import Strict
 from perse.training.rows.branches import Branch, Branches
 from perse.training.rows.prepare import Prepared
 from perse.training.rows.schedule import Schedule
@@ -37,6 +40,7 @@ from perse.training.saving.checkpoints import to_disk
 FOLDER = ".rows"
 """In the run folder."""
 ABOUT = "about.json"
+_FILES = tuple(f"{name}.npy" for name in ("tokens", "tokens-cuts", "paths", "paths-cuts", "rows", "rows-cuts", "facts", "ids"))
 
 Numbers = NDArray[np.int64]
 
@@ -110,28 +114,75 @@ def write_rows(prepared: Prepared, folder: Path, *, key: str) -> None:
 def read_rows(folder: Path, renderer: Renderer, *, key: str) -> Prepared | None:
     """What `write_rows` kept under `key`; None if that is something else, damaged, or nothing."""
     try:
-        about: dict[str, Any] = parsed(own_bytes(folder / ABOUT))
+        about = parsed(own_bytes(folder / ABOUT))
         if about["sha256"] != _own_digest(about) or about["key"] != key:
             return None
-        if any(file_digest(folder / name) != known for name, known in about["files"].items()):
+        told = About.model_validate(about)
+        if told.files.keys() != set(_FILES) or any(file_digest(folder / name) != known for name, known in told.files.items()):
             return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        branches = StoredBranches(
+            _Lists.load(folder, "tokens", np.int32),
+            _Lists.load(folder, "paths", np.int64),
+            _array(folder, "facts", np.int64),
+            _array(folder, "ids", np.str_),
+        )
+        rows = StoredRows(_Lists.load(folder, "rows", np.int64), branches)
+        question = QUESTIONS[told.question]
+        _check(rows, branches, told)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, BadInput, RecursionError, MemoryError):
         return None
-    pieces, paths = _Lists.load(folder, "tokens"), _Lists.load(folder, "paths")
-    branches = StoredBranches(pieces, paths, _array(folder, "facts"), _array(folder, "ids"))
-    rows = StoredRows(_Lists.load(folder, "rows"), branches)
     return Prepared(
-        question=QUESTIONS[about["question"]],
+        question=question,
         renderer=renderer,
-        data_digest=about["data_digest"],
-        branches=Branches(branches, tuple(about["too_long"])),
-        schedule=Schedule(rows, about["rows_per_step"], about["epochs"], about["share"]),
-        reviewers=frozenset([*about["reviewers"], *([None] if about["unnamed"] else [])]),
-        digest=about["digest"],
-        longest=about["longest"],
-        apart=frozenset(about["apart"]),
-        unwatched=about["unwatched"],
+        data_digest=told.data_digest,
+        branches=Branches(branches, told.too_long),
+        schedule=Schedule(rows, told.rows_per_step, told.epochs, told.share),
+        reviewers=frozenset([*told.reviewers, *([None] if told.unnamed else [])]),
+        digest=told.digest,
+        longest=told.longest,
+        apart=frozenset(told.apart),
+        unwatched=told.unwatched,
     )
+
+
+class About(Strict):
+    """What is said of kept rows beside them."""
+
+    question: str
+    data_digest: str
+    digest: str
+    longest: Annotated[int, Field(ge=1)]
+    too_long: tuple[str, ...]
+    reviewers: tuple[str, ...]
+    unnamed: bool
+    apart: tuple[str, ...]
+    unwatched: str
+    rows_per_step: Annotated[int, Field(ge=1)]
+    epochs: Annotated[float, Field(gt=0)]
+    share: bool
+    files: dict[str, str]
+
+
+def _check(rows: StoredRows, branches: StoredBranches, told: About) -> None:
+    """That every number of the files points at something.
+
+    Raises:
+        ValueError: one does not.
+    """
+    facts, paths = branches.facts, branches.paths
+    count, parts = len(branches.ids), np.diff(paths.cuts)
+    wrong = (
+        branches.ids.ndim != 1
+        or len(paths) != count
+        or facts.shape != (count, 3)
+        or (facts < 0).any()
+        or (facts[:, 0] >= parts).any()  # so that each has an answer
+        or (branches.tokens.flat < 0).any()
+    )
+    if wrong or len(rows) % told.rows_per_step or not len(rows.rows.flat):
+        raise ValueError("the rows are no rows")
+    paths.refuse_beyond(len(branches.tokens))
+    rows.rows.refuse_beyond(count)
 
 
 def _own_digest(about: Mapping[str, Any]) -> str:
@@ -162,8 +213,29 @@ class _Lists:
     cuts: Numbers
 
     @classmethod
-    def load(cls, folder: Path, name: str) -> _Lists:
-        return cls(_array(folder, name), _array(folder, f"{name}-cuts"))
+    def load(cls, folder: Path, name: str, kind: type[np.generic]) -> _Lists:
+        """Raises:
+        ValueError: these are no lists.
+        """
+        found = cls(_array(folder, name, kind), _array(folder, f"{name}-cuts", np.int64))
+        ends = found.cuts
+        if (
+            found.flat.ndim != 1
+            or ends.ndim != 1
+            or not len(ends)
+            or ends[0]
+            or ends[-1] != len(found.flat)
+            or (np.diff(ends) < 0).any()
+        ):
+            raise ValueError(f"{name} is cut elsewhere than it ends")
+        return found
+
+    def refuse_beyond(self, count: int) -> None:
+        """Raises:
+        ValueError: a number is that of none of `count` things.
+        """
+        if ((self.flat < 0) | (self.flat >= count)).any():
+            raise ValueError("a number points at nothing")
 
     def __len__(self) -> int:
         return len(self.cuts) - 1
@@ -186,9 +258,17 @@ def _write(path: Path, array: NDArray[Any]) -> None:
         np.save(no_file, array, allow_pickle=False)
 
 
-def _array(folder: Path, name: str) -> NDArray[Any]:
+def _array(folder: Path, name: str, kind: type[np.generic]) -> NDArray[Any]:
+    """Raises:
+    ValueError: it is of another kind, or damaged.
+    """
     refuse_endless(folder / f"{name}.npy")
-    found: NDArray[Any] = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+    try:
+        found: NDArray[Any] = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+    except (EOFError, SyntaxError, TokenError) as error:  # numpy reads a file's head as Python
+        raise ValueError(str(error)) from None
+    if not (isinstance(found, np.ndarray) and np.issubdtype(found.dtype, kind)):
+        raise ValueError(f"{name} holds other things")
     return found
 
 

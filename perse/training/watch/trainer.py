@@ -41,6 +41,7 @@ from perse.training.saving.checkpoints import (
     sealed_files,
 )
 from perse.training.saving.gather_weights import gather_weights, write_weights
+from perse.training.saving.loaded_state import check_loaded, settings_of
 from perse.training.saving.reshard import give_groups_their_own
 from perse.training.watch.plan import SHARE
 
@@ -156,10 +157,13 @@ class WatchedTrainer(Trainer):
             super()._load_from_checkpoint(resume_from_checkpoint, model)
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        whole = checkpoint is not None and not self.is_deepspeed_enabled and not self.is_fsdp_enabled
+        before = settings_of(self.optimizer, self.lr_scheduler) if whole else None
         with _gone_on_from(checkpoint):
             super()._load_optimizer_and_scheduler(checkpoint)
-            if checkpoint is not None and not self.is_deepspeed_enabled and not self.is_fsdp_enabled:
+            if before is not None:
                 check_shapes(self.optimizer)
+                check_loaded(before, self.optimizer, self.lr_scheduler)
             if checkpoint is not None and self.is_deepspeed_enabled:
                 rates: Any = self.lr_scheduler.get_last_lr()  # type: ignore[union-attr]
                 give_groups_their_own(self.optimizer, rates=rates, decays=self._decays)

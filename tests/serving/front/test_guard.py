@@ -202,7 +202,7 @@ def guarded(models: dict[str, Model], tmp_path: Path) -> Iterator[tuple[TestClie
     keys = {scope: add_key(file, scope, [scope]) for scope in ("judge", "readers", "admin")}
     app = embedded_app(models, SETTINGS, keys=file)
     for path in ("/v1/load_lora_adapter", "/reset_prefix_cache", "/collective_rpc", "/tokenize", "/v1/readers/{name:path}"):
-        app.add_api_route(path, lambda: {"reached": True}, methods=["POST"])
+        app.add_api_route(path, lambda: {"reached": True}, methods=["POST"], name=path)
     with TestClient(app, base_url="http://elsewhere.example") as client:
         yield client, {scope: {"Authorization": f"Bearer {key}"} for scope, key in keys.items()} | {"nobody": {}}
 

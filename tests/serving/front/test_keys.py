@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from perse.commands.app import app
-from perse.errors import BadInput, SaveFailed
+from perse.errors import BadInput, RunMismatch, SaveFailed
+from perse.files.locking import locked
 from perse.serving.front import keys
 from perse.serving.front.keys import Keys, Scope, add_key, read_keys, remove_keys
 from perse.serving.readers.store import Readers
@@ -123,6 +124,26 @@ def test_where_the_disk_is_full_no_file_is_left_that_would_let_nobody_in(file: P
     with pytest.raises(SaveFailed):
         add_key(file, "anna", ["judge"])
     assert not file.exists()
+
+
+def test_a_name_in_the_place_of_the_file_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match="the file comes first: perse keys add keys.txt anna"):
+        add_key(Path("anna"), "keys.txt", ["judge"])
+    Path("ours").write_text(f"{keys.ABOUT}\n")
+    with pytest.raises(BadInput, match="found no file anna, and ours in the place of a name"):
+        add_key(Path("anna"), "ours", ["judge"])
+    assert [path.name for path in tmp_path.iterdir()] == ["ours"]
+    add_key(Path("ours"), "anna.smith", ["judge"])
+    add_key(Path("new"), "anna.smith", ["judge"])
+
+
+def test_two_who_add_keys_at_once_are_told_to_wait(file: Path) -> None:
+    with (
+        locked(file),
+        pytest.raises(RunMismatch, match="is being written by another process; wait for it, or choose another place"),
+    ):
+        add_key(file, "anna", ["judge"])
 
 
 def test_keys_are_not_written_through_a_link_nor_into_a_folder(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -339,6 +340,26 @@ def test_a_run_too_large_for_the_device_is_told_what_would_do(tiny_model_folder:
     ]
     heeded = settings(tiny_model_folder, data, *FULL, "data.max_examples=4", f"train.row_tokens={shorter}")
     assert plan(heeded, device=found.device).way is not None
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"hidden_act": "nope"},
+        {"num_key_value_heads": 0},
+        {"rope_parameters": {"rope_type": "nope"}},
+        {"rope_parameters": {"rope_type": "dynamic", "factor": "x"}},
+        {"num_hidden_layers": 10**7},
+    ],
+    ids=lambda odd: next(iter(odd)),
+)
+def test_a_configuration_of_which_no_model_can_be_built_is_a_sentence(
+    tiny_model_folder: Path, data: Path, tmp_path: Path, odd: dict[str, Any]
+) -> None:
+    model = shutil.copytree(tiny_model_folder, tmp_path / "model")
+    (model / "config.json").write_text(json.dumps({**json.loads((model / "config.json").read_text()), **odd}))
+    with pytest.raises(BadInput, match=rf"the configuration of {model} cannot be used.*; fetch or copy it again"):
+        plan(settings(model, data), device=device("a100-80gb"), devices=1)
 
 
 def test_the_launch_that_is_printed_shards_layer_by_layer() -> None:

@@ -16,12 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perse.errors import BadInput, RunMismatch
+from perse.files.runlog import file_digest
 from perse.records import example_lines
 from perse.rendering.prompt import Renderer
 from perse.settings.training import TrainConfig, load_config
 from perse.training.launched import ALONE
 from perse.training.rows.branches import Branch, Branches
-from perse.training.rows.deal import ABOUT, needed, read_rows, rows_key, write_rows
+from perse.training.rows.deal import ABOUT, _own_digest, needed, read_rows, rows_key, write_rows
 from perse.training.rows.prepare import Prepared, prepare, renderer_for
 from perse.training.rows.schedule import Schedule
 from perse.training.trainer import prepared_once, train
@@ -171,6 +172,93 @@ def test_rows_of_which_something_else_is_said_are_made_again(
     (tmp_path / "rows" / ABOUT).write_text(json.dumps(about))
     assert read_rows(tmp_path / "rows", renderer, key="k") is not None
     (tmp_path / "rows" / ABOUT).write_text(json.dumps(about | said))
+    assert read_rows(tmp_path / "rows", renderer, key="k") is None
+
+
+def sealed_again(folder: Path, **said: object) -> None:
+    """What is said of the rows, with the digests of the files as they are now: a stranger can reckon them, too."""
+    about = (
+        json.loads((folder / ABOUT).read_text())
+        | {"files": {file.name: file_digest(file) for file in folder.glob("*.npy")}}
+        | said
+    )
+    (folder / ABOUT).write_text(json.dumps(about | {"sha256": _own_digest(about)}))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *(
+            {"question": "zz"},
+            {"question": 5},
+            {"reviewers": None},
+            {"reviewers": [["r"]]},
+            {"rows_per_step": 0},
+            {"rows_per_step": 7},
+        ),
+        *(
+            {"epochs": "x"},
+            {"share": 2},
+            {"too_long": 3},
+            {"apart": [[1]]},
+            {"longest": None},
+            {"unwatched": []},
+            {"files": {}},
+        ),
+        *({"files": {"../../x": "y"}}, {"files": None}, {"data_digest": {}}, {"digest": 7}),
+    ],
+    ids=lambda said: next(iter(said)),
+)
+def test_rows_of_which_a_stranger_says_and_seals_something_else_are_made_again(
+    said: dict[str, Any], tiny_model_folder: Path, data: Path, tokenizers: dict[str, Any], tmp_path: Path
+) -> None:
+    prepared, renderer = made(settings(tiny_model_folder, data), tiny_model_folder, tokenizers)
+    write_rows(prepared, tmp_path / "rows", key="k")
+    sealed_again(tmp_path / "rows")
+    assert read_rows(tmp_path / "rows", renderer, key="k") is not None
+    sealed_again(tmp_path / "rows", **said)
+    assert read_rows(tmp_path / "rows", renderer, key="k") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("paths", lambda found: found + 10**6),
+        ("paths", lambda found: -found - 1),
+        ("rows", lambda found: found + 10**6),
+        ("rows", lambda found: found[:0]),
+        ("rows-cuts", lambda found: -found),
+        ("rows-cuts", lambda found: found[:-1]),
+        ("paths-cuts", lambda found: found[:0]),
+        ("tokens", lambda found: found.reshape(1, -1)),
+        ("tokens", lambda found: -found - 1),
+        ("tokens", lambda found: found.astype(float)),
+        ("facts", lambda found: found.astype(float)),
+        ("facts", lambda found: found[:, :2]),
+        ("facts", lambda found: found + 100),
+        ("ids", lambda found: np.arange(len(found))),
+        ("ids", lambda found: found[:-1]),
+    ],
+)
+def test_rows_whose_numbers_point_at_nothing_are_made_again_though_they_are_sealed(
+    name: str, change: Any, tiny_model_folder: Path, data: Path, tokenizers: dict[str, Any], tmp_path: Path
+) -> None:
+    prepared, renderer = made(settings(tiny_model_folder, data), tiny_model_folder, tokenizers)
+    write_rows(prepared, tmp_path / "rows", key="k")
+    file = tmp_path / "rows" / f"{name}.npy"
+    np.save(file, change(np.array(np.load(file))))
+    sealed_again(tmp_path / "rows")
+    assert read_rows(tmp_path / "rows", renderer, key="k") is None
+
+
+@pytest.mark.parametrize("left", [b"", b"\x93NUMPY", b"\x93NUMPY\x01\x00v\x00" + b"(" * 118])
+def test_a_cut_file_of_rows_that_is_sealed_is_made_again(
+    left: bytes, tiny_model_folder: Path, data: Path, tokenizers: dict[str, Any], tmp_path: Path
+) -> None:
+    prepared, renderer = made(settings(tiny_model_folder, data), tiny_model_folder, tokenizers)
+    write_rows(prepared, tmp_path / "rows", key="k")
+    (tmp_path / "rows" / "ids.npy").write_bytes(left)
+    sealed_again(tmp_path / "rows")
     assert read_rows(tmp_path / "rows", renderer, key="k") is None
 
 

@@ -194,6 +194,54 @@ def test_a_damaged_part_of_a_checkpoint_is_told_in_our_own_words(
     assert code == 2 and f"checkpoint-4 cannot be used ({why}); move it away" in said, said
 
 
+def edited(name: str, **values: object) -> Callable[[Any], None]:
+    """Changes the settings of each group of weights, or what the scheduler has."""
+
+    def edit(found: Any) -> None:
+        for one in found["param_groups"] if name == "optimizer.pt" else [found]:
+            one.update(values)
+
+    return edit
+
+
+def no_moments(found: Any) -> None:
+    for kept in found["state"].values():
+        del kept["exp_avg_sq"]
+
+
+def no_step(found: Any) -> None:
+    for kept in found["state"].values():
+        kept["step"] = torch.zeros(2)
+
+
+@pytest.mark.parametrize(
+    ("name", "edit", "why"),
+    [
+        ("scheduler.pt", edited("scheduler.pt", last_epoch="x"), "last_epoch of the scheduler is 'x', expected one like"),
+        ("scheduler.pt", edited("scheduler.pt", base_lrs=[]), "base_lrs of the scheduler is [], expected one like"),
+        ("scheduler.pt", edited("scheduler.pt", step=5), "the scheduler's step is none of its numbers"),
+        ("optimizer.pt", edited("optimizer.pt", lr="x"), "lr of the optimizer is 'x', expected one like"),
+        ("optimizer.pt", edited("optimizer.pt", lr=float("nan")), "lr of the optimizer is nan, expected one like"),
+        ("optimizer.pt", edited("optimizer.pt", betas=None), "betas of the optimizer is None, expected one like"),
+        ("optimizer.pt", no_moments, "the optimizer lacks the exp_avg_sq of a weight"),
+        ("optimizer.pt", no_step, "the optimizer has a step of a weight that is no number"),
+    ],
+)
+def test_a_setting_of_a_checkpoint_that_is_of_another_kind_is_named(
+    trained: tuple[Path, list[str]], tmp_path: Path, name: str, edit: Callable[[Any], None], why: str
+) -> None:
+    def damage(run: Path) -> None:
+        file = run / "checkpoints" / "checkpoint-4" / name
+        found = torch.load(file, weights_only=True)
+        edit(found)
+        torch.save(found, file)
+        resealed(run / "checkpoints" / "checkpoint-4")
+
+    code, said = changed(trained, tmp_path, damage)
+    assert code == 2 and f"checkpoint-4 cannot be used (ValueError: {why}" in said, said
+    assert "move it away, and the same command resumes from the one before" in said
+
+
 @pytest.mark.slow
 def test_a_finished_run_whose_merged_weights_are_gone_says_so_and_makes_them_anew(
     trained: tuple[Path, list[str]], tmp_path: Path

@@ -11,10 +11,10 @@ import pytest
 from transformers import TrainerCallback
 from watching_builders import scripted, trained
 
-from perse.errors import BadInput
+from perse.errors import BadInput, SaveFailed
 from perse.installing import install
 from perse.rendering.prompt import Renderer
-from perse.training.curves import write_curves
+from perse.training.curves import training_figure, write_curves
 from perse.training.trackers import guarded, tracker_names, trackers
 
 
@@ -28,6 +28,21 @@ def test_curves_are_drawn_into_the_run_folder(tmp_path: Path) -> None:
     first = path.read_bytes()
     write_curves(tmp_path)
     assert path.read_bytes() == first
+
+
+@pytest.mark.parametrize("odd", ["1e308", "1e60", "-1e308", "1" + "0" * 400, "true", "NaN", "Infinity"])
+def test_a_damaged_number_of_a_log_is_not_drawn_and_nothing_is_said_of_it(
+    tmp_path: Path, odd: str, recwarn: pytest.WarningsRecorder
+) -> None:
+    lines = [
+        '{"step": 1, "loss": 2.0}',
+        f'{{"step": 2, "loss": {odd}}}',
+        f'{{"step": {odd}, "loss": 2.0}}',
+        '{"step": 3, "loss": 1.5}',
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join(lines) + "\n")
+    assert training_figure(tmp_path / "log.jsonl").rows == ((1, 2.0, None), (3, 1.5, None))
+    assert not recwarn.list
 
 
 def test_a_missing_matplotlib_is_a_sentence_and_no_failure(
@@ -112,6 +127,18 @@ def test_tensorboard_gets_what_the_run_log_gets(renderer: Renderer, tmp_path: Pa
 
 
 @pytest.mark.slow
+def test_tensorboard_writes_through_no_link_and_into_no_file(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "tensorboard").symlink_to(tmp_path / "mine")
+    with pytest.raises(BadInput, match="tensorboard is a link to .*mine, and is not written through"):
+        trackers(("tensorboard",), tmp_path)
+    assert not list((tmp_path / "mine").iterdir())
+    (tmp_path / "tensorboard").unlink()
+    (tmp_path / "tensorboard").write_text("mine")
+    with pytest.raises(SaveFailed, match="tensorboard could not be written"):
+        trackers(("tensorboard",), tmp_path)
+
+
 def test_tensorboard_forgets_a_run_that_begins_again(renderer: Renderer, tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="not installed")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
