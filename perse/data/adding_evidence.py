@@ -23,6 +23,7 @@ from perse.files.belongings import MANIFEST, resolved
 from perse.files.locking import locked
 from perse.files.replacing import manifest_text, settle, update_files
 from perse.files.runlog import file_digest
+from perse.formats.plain_files import own_bytes
 from perse.models.vectors import KeptVectors
 from perse.progress import OnProgress, unseen
 
@@ -73,7 +74,7 @@ def add_evidence(folder: Path, vectors: KeptVectors, *, seed: int = 0, on_progre
         with tempfile.TemporaryDirectory() as place:
             write_parquet(Path(place) / EVIDENCE, rows)
             digest = file_digest(Path(place) / EVIDENCE)
-            content = (Path(place) / EVIDENCE).read_bytes()
+            content = own_bytes(Path(place) / EVIDENCE)
         said = {
             "sha256": digest,
             "made_of": evidence_of(folder),

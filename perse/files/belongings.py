@@ -38,7 +38,7 @@ WAITING = ("answers.sqlite", "key-facts.csv")
 GOES = frozenset(
     (
         *("reviews.parquet", "comparisons.parquet", "examples.parquet", "rewriting.jsonl", "skipped.jsonl"),
-        *("verbatim.jsonl", "examples.jsonl", "samples.jsonl", "README.md"),
+        *("evidence.parquet", "verbatim.jsonl", "examples.jsonl", "samples.jsonl", "README.md"),
     )
 )
 """Names of files of data that are removed where a new folder has none of that name, as when a person has left. Nothing else is removed."""
