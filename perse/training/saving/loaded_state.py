@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor
+from torch.optim import AdamW
 
 Settings = dict[str, Any]
 
 _ADAMW = frozenset({"step", "exp_avg", "exp_avg_sq"})
+"""What torch's keeps of a weight; bitsandbytes' of the same name keeps other things."""
 
 
 def settings_of(optimizer: Any, scheduler: Any) -> tuple[list[Settings], Settings]:
@@ -42,7 +44,7 @@ def check_loaded(before: tuple[list[Settings], Settings], optimizer: Any, schedu
         raise ValueError(f"the scheduler's {strange[0]} is none of its numbers")
     inner = _inner(optimizer, "optimizer")
     for kept in inner.state.values():
-        if kept and type(inner).__name__ == "AdamW" and (lacking := sorted(_ADAMW - kept.keys())):
+        if kept and isinstance(inner, AdamW) and (lacking := sorted(_ADAMW - kept.keys())):
             raise ValueError(f"the optimizer lacks the {lacking[0]} of a weight")
         if "step" in kept and not _is_number(kept["step"]):
             raise ValueError("the optimizer has a step of a weight that is no number")
