@@ -115,7 +115,8 @@ def check_unseen(judge: str, loaded: LoadedExamples) -> None:
         BadInput: every reader of this fold was in its training data.
     """
     for folder, manifest in _trainings(parse_judge(judge).folders):
-        if loaded.fold is None or manifest["run"].get("data_digest") != loaded.digest:
+        run = manifest["run"]
+        if loaded.fold is None or loaded.digest not in (run.get("data_digest"), *str(run.get("mixed_digests", "")).split()):
             continue
         fold = manifest["run"].get("config", {}).get("data", {}).get("fold")
         if fold != loaded.fold:

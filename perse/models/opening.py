@@ -318,7 +318,11 @@ def _compared(folder: Path) -> dict[str, Any]:
     config: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     if getattr(config, "quantization_config", None) is not None:
         return {"parameters": _built(folder), "mismatched": [], "missing": [], "unexpected": []}
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise ValueError(f"Unrecognized configuration class {type(config).__name__} for a causal language model")
     kind: Any = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
+    if kind.config_class is config.sub_configs.get("text_config"):  # of a model of pictures, the text's part
+        config = config.get_text_config()
     # By name and shape alone: mapping the files, which hold more than the memory that there is here, would be refused.
     named = {name: torch.empty(shape, device="meta") for name, shape in files.model_tensors(folder).items()}
     _, told = kind.from_pretrained(

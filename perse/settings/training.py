@@ -48,7 +48,7 @@ class Data(Section):
     """A data set folder, or a file of exported JSON lines."""
     mix: tuple[Mixed, ...] = ()
     """More data sets to learn from, each with the weight of its examples: `[{path: work/books, weight: 0.5}]`. Of 2, each is seen twice in a
-    pass over `path`; of 0.5, half of them, others in each pass. What is said here of `path` (split, question, view) goes for all; only readers of
+    pass over `path`; of 0.5, half of them, and the other half in the next. What is said here of `path` (split, question, view) goes for all; only readers of
     `path` are watched."""
     split: Literal["train", "valid"] = "train"
     """Side of a data set folder to train on."""

@@ -218,8 +218,10 @@ def _warn_of_many_epochs(prepared: Prepared) -> None:
 
 def made_of(prepared: Prepared, base: Path) -> dict[str, str]:
     """Digests that identify a run: of its data, its base model, and every token of every row."""
+    mixed = {"mixed_digests": " ".join(prepared.mixed_digests)} if prepared.mixed_digests else {}
     return {
         "data_digest": prepared.data_digest,
+        **mixed,
         "model_digest": models.weights_digest(base),
         "rows_sha256": prepared.digest,
     }

@@ -37,13 +37,15 @@ def use_tree_attention(model: Any, way: Attention = "tree", *, computed: torch.d
     Raises:
         BadInput: the model's attention cannot be exchanged; the message names the setting that works.
     """
-    if way not in ways(model, computed=computed or model.dtype):
+    possible = ways(model, computed=computed or model.dtype)
+    if way not in possible:
         kernel = "torch compiles no kernel for it here, which needs a GPU, Triton and heads of 16 and more"
         if way == "tree":
             kernel = "the GPU has no flash kernel for its type and width"
         raise BadInput(
             f"the attention of {type(model).__name__} cannot be exchanged for {way} attention (transformers does not allow it, "
-            f"it does more than plain attention, or {kernel}); set train.attention=mask, which is exact, too, and slower"
+            f"it does more than plain attention, or {kernel}); set train.attention={possible[0]}, which is exact, too"
+            + (", and slower" if possible[0] == "mask" else "")
         )
     AttentionInterface.register(NAMES[way], tree_attention_forward if way == "tree" else flex_attention_forward)
     model.set_attn_implementation(NAMES[way])

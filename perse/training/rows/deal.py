@@ -91,6 +91,7 @@ def write_rows(prepared: Prepared, folder: Path, *, key: str) -> None:
         "key": key,
         "question": prepared.question.name,
         "data_digest": prepared.data_digest,
+        "mixed_digests": list(prepared.mixed_digests),
         "digest": prepared.digest,
         "longest": prepared.longest,
         "too_long": list(prepared.branches.too_long),
@@ -135,6 +136,7 @@ def read_rows(folder: Path, renderer: Renderer, *, key: str) -> Prepared | None:
         question=question,
         renderer=renderer,
         data_digest=told.data_digest,
+        mixed_digests=told.mixed_digests,
         branches=Branches(branches, told.too_long),
         schedule=Schedule(rows, told.rows_per_step, told.epochs, told.share),
         reviewers=frozenset([*told.reviewers, *([None] if told.unnamed else [])]),
@@ -150,6 +152,7 @@ class About(Strict):
 
     question: str
     data_digest: str
+    mixed_digests: tuple[str, ...]
     digest: str
     longest: Annotated[int, Field(ge=1)]
     too_long: tuple[str, ...]

@@ -19,10 +19,11 @@ from perse.formats.plain_files import refuse_other_than_plain
 from perse.models import finding as models
 from perse.progress import counted, shown_on, unseen_part
 from perse.questions import Question, question_for
-from perse.records import EXAMPLES, Example
+from perse.records import Example
 from perse.rendering.prompt import Renderer
 from perse.settings.training import Data, TrainConfig
 from perse.training.rows.branches import Branch, Branches, training_branches
+from perse.training.rows.mixing import mixed_in
 from perse.training.rows.schedule import Schedule, schedule
 
 
@@ -44,6 +45,8 @@ class Prepared:
     longest: int
     apart: frozenset[str] = frozenset()
     """Reviewers of the data who are not trained on, so that they can be watched."""
+    mixed_digests: tuple[str, ...] = ()
+    """Of the sets beside `data.path`."""
     unwatched: str = ""
     """Why there are none, in words, where there should be."""
 
@@ -94,6 +97,7 @@ def prepare(config: TrainConfig, renderer: Renderer, *, apart: frozenset[str] = 
         question=question,
         renderer=renderer,
         data_digest=first.digest,
+        mixed_digests=first.mixed,
         branches=Branches(tuple(fitting), tuple(too_long)),
         schedule=planned,
         reviewers=frozenset(reviewers),
@@ -114,41 +118,30 @@ def training_side(data: Data, *, epoch: int = 0, without: Collection[str] = ()) 
     return load_examples(data.path, split=data.split, fold=data.fold, view=data.view, epoch=epoch, without=without)
 
 
-def _load(config: TrainConfig, epoch: int, apart: frozenset[str]) -> LoadedExamples:
-    """The training examples of an epoch: without reviewers held apart, of one aspect, mixed, and a sample, if asked."""
+@dataclass(frozen=True)
+class _Pass:
+    """The training examples of an epoch; `digest` is of `data.path`, `mixed` of the sets beside it."""
+
+    examples: list[Example]
+    digest: str
+    mixed: tuple[str, ...]
+    redrawn: bool
+
+
+def _load(config: TrainConfig, epoch: int, apart: frozenset[str]) -> _Pass:
+    """Without reviewers held apart, of one aspect, mixed with other sets, and a sample, if asked."""
     data = config.data
-    loaded = training_side(data, epoch=epoch, without=apart)
-    examples = _of_aspect(loaded.examples, data.aspect)
-    for mixed in data.mix:
-        other = training_side(data.model_copy(update={"path": mixed.path}), epoch=epoch, without=apart)
-        if type(other.examples[0]) is not type(examples[0]):
-            raise BadInput(
-                f"data.mix names {mixed.path}, whose examples are {_kind(other.examples[0])}, and data.path has {_kind(examples[0])}; give "
-                "data sets of one kind"
-            )
-        examples = examples + _weighed(
-            _of_aspect(other.examples, data.aspect), mixed.weight, f"{config.train.seed} {epoch} {mixed.path}"
-        )
-        digest = hashlib.sha256(f"{loaded.digest} {other.digest} {mixed.weight}".encode()).hexdigest()
-        redrawn = loaded.redrawn or other.redrawn or not mixed.weight.is_integer()
-        loaded = replace(loaded, digest=digest, redrawn=redrawn)
+
+    def side(path: str) -> LoadedExamples:
+        loaded = training_side(data.model_copy(update={"path": path}), epoch=epoch, without=apart)
+        return replace(loaded, examples=_of_aspect(loaded.examples, data.aspect))
+
+    first = side(data.path)
+    examples, mixed, redrawn = mixed_in(data, first.examples, side, epoch=epoch, seed=config.train.seed)
     if data.max_examples is not None and data.max_examples < len(examples):
         seed: int | str = f"{config.train.seed} {epoch}" if epoch else config.train.seed
         examples = random.Random(seed).sample(examples, data.max_examples)
-    return replace(loaded, examples=examples)
-
-
-def _weighed(examples: list[Example], weight: float, seed: str) -> list[Example]:
-    """Each as often as the whole part of `weight`, and as many more, drawn by `seed`, as its fraction says."""
-    whole = int(weight)
-    more = round((weight - whole) * len(examples))
-    if not whole and not more:
-        more = 1
-    return examples * whole + random.Random(seed).sample(examples, more)
-
-
-def _kind(example: Example) -> str:
-    return next((name for name, kind in EXAMPLES.items() if kind is type(example)), type(example).__name__)
+    return _Pass(examples, first.digest, tuple(mixed), first.redrawn or redrawn)
 
 
 def renderer_for(config: TrainConfig, base: Path, tokenizer: Any) -> Renderer:

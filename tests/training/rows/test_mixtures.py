@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 from builders import pairwise_examples, pointwise_examples
 
+from perse.batch.local import check_unseen
+from perse.data.load import LoadedExamples
 from perse.errors import BadInput
 from perse.models.opening import tokenizer
 from perse.records import example_lines
 from perse.settings.training import TrainConfig, load_config
 from perse.training.rows.deal import rows_key
+from perse.training.rows.mixing import dealt
 from perse.training.rows.prepare import Prepared, prepare, renderer_for
 
 
@@ -58,8 +61,7 @@ def test_of_half_a_weight_each_pass_sees_another_half(tiny_model_folder: Path, s
     prepared = prepared_of(config_of(tiny_model_folder, sets, "train.epochs=6", weight=0.5), tiny_model_folder)
     found = seen(prepared)
     assert found["one"] == 6 * 8 and found["two"] == 6 * 4
-    own = [count for name, count in found.items() if name.startswith("two-")]
-    assert len(own) > 4, "others in each pass"
+    assert {count for name, count in found.items() if name.startswith("two-")} == {3}, "each comes once in two passes"
     assert (
         prepared.digest
         == prepared_of(config_of(tiny_model_folder, sets, "train.epochs=6", weight=0.5), tiny_model_folder).digest
@@ -69,14 +71,41 @@ def test_of_half_a_weight_each_pass_sees_another_half(tiny_model_folder: Path, s
 def test_a_weight_and_the_other_sets_bytes_belong_to_the_run(tiny_model_folder: Path, sets: Path) -> None:
     def digests(weight: float) -> tuple[str, str]:
         config = config_of(tiny_model_folder, sets, weight=weight)
-        return prepared_of(config, tiny_model_folder).data_digest, rows_key(config, tiny_model_folder)
+        return prepared_of(config, tiny_model_folder).digest, rows_key(config, tiny_model_folder)
 
     first, heavier = digests(1.0), digests(2.0)
     other = sets / "two.jsonl"
     other.write_text("".join(other.read_text().splitlines(keepends=True)[1:]))
     changed = digests(1.0)
-    assert len({first, heavier, changed}) == 3 and all(a != b for a, b in zip(first, heavier, strict=True))
-    assert all(a != b for a, b in zip(first, changed, strict=True))
+    assert all(len({one, two, three}) == 3 for one, two, three in zip(first, heavier, changed, strict=True))
+
+
+@pytest.mark.parametrize(("weight", "passes", "total"), [(0.01, 3, 0), (0.01, 13, 1), (1.04, 25, 208), (1.5, 4, 48)])
+def test_what_a_weight_leaves_over_is_carried_on_and_no_example_comes_twice_more_than_another(
+    weight: float, passes: int, total: int
+) -> None:
+    examples: list[Any] = list(pointwise_examples(4, 2, k=1))
+    found = Counter(one.id for epoch in range(passes) for one in dealt(examples, weight, epoch=epoch, seed="0"))
+    assert found.total() == total
+    assert total == 0 or max(found.values()) - min(found[one.id] for one in examples) <= 1
+
+
+def test_a_set_is_named_once(tiny_model_folder: Path, sets: Path) -> None:
+    with pytest.raises(BadInput, match=r"names .*one\.jsonl, which is named already; give each set once"):
+        prepared_of(config_of(tiny_model_folder, sets, two="one.jsonl"), tiny_model_folder)
+    with pytest.raises(BadInput, match=r"^data\.mix names .*nope\.jsonl: "):
+        prepared_of(config_of(tiny_model_folder, sets, two="nope.jsonl"), tiny_model_folder)
+
+
+def test_a_judge_of_several_sets_is_known_to_have_seen_each_of_them(tmp_path: Path) -> None:
+    run = {"kind": "train", "data_digest": "first", "mixed_digests": "second third", "config": {"data": {"fold": 0}}}
+    (tmp_path / "merged").mkdir()
+    (tmp_path / "merged" / "config.json").write_text("{}")
+    (tmp_path / "manifest.json").write_text(json.dumps({"run": run}))
+    for digest in ("first", "second", "third"):
+        with pytest.raises(BadInput, match="was trained for fold 0 of this data set and has seen the readers of fold 1"):
+            check_unseen(str(tmp_path), LoadedExamples([], digest, None, 1))
+    check_unseen(str(tmp_path), LoadedExamples([], "fourth", None, 1))
 
 
 def test_a_reader_who_is_watched_is_in_none_of_the_sets(tiny_model_folder: Path, sets: Path) -> None:
