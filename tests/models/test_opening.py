@@ -423,3 +423,30 @@ def test_a_model_larger_than_the_memory_it_is_looked_at_with_is_opened(tmp_path:
         file.truncate(8 + len(said) + end)
     assert end > 2 * opening.MEGABYTES << 20
     check_model(tmp_path)
+
+
+@pytest.mark.slow
+def test_of_a_model_of_pictures_the_part_for_texts_is_opened(tmp_path: Path) -> None:
+    from transformers import Qwen3_5Config, Qwen3_5ForConditionalGeneration
+
+    heads = {
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 8,
+        "linear_key_head_dim": 8,
+        "linear_value_head_dim": 8,
+    }
+    kinds = {"layer_types": ["linear_attention", "full_attention"], "linear_num_key_heads": 2, "linear_num_value_heads": 4}
+    text = {"vocab_size": 90, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, **heads, **kinds}
+    seen = {"depth": 1, "hidden_size": 32, "intermediate_size": 32, "num_heads": 2, "out_hidden_size": 32}
+    Qwen3_5ForConditionalGeneration(Qwen3_5Config(text_config=text, vision_config=seen)).save_pretrained(tmp_path)
+    check_model(tmp_path)
+    assert type(causal_lm(tmp_path)).__name__ == "Qwen3_5ForCausalLM"
+
+
+def test_a_model_that_writes_no_text_is_named(tmp_path: Path) -> None:
+    from transformers import T5Config, T5Model
+
+    T5Model(T5Config(vocab_size=90, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2)).save_pretrained(tmp_path)
+    with pytest.raises(BadInput, match="Unrecognized configuration class T5Config for a causal language model"):
+        check_model(tmp_path)

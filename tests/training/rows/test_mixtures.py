@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 from builders import pairwise_examples, pointwise_examples
+from places import SAMPLES
 
 from perse.batch.local import check_unseen
-from perse.data.load import LoadedExamples
+from perse.data.build import PointwiseOptions, build_pointwise
+from perse.data.load import LoadedExamples, load_examples
 from perse.errors import BadInput
 from perse.models.opening import tokenizer
 from perse.records import example_lines
@@ -119,3 +121,22 @@ def test_sets_of_another_kind_are_refused_with_both_names(tiny_model_folder: Pat
         prepared_of(config_of(tiny_model_folder, sets, two="pairs.jsonl"), tiny_model_folder)
     with pytest.raises(BadInput, match=r"data\.mix.*weight"):
         config_of(tiny_model_folder, sets, weight=0)
+
+
+def test_no_validation_reader_of_the_first_set_may_come_in_with_another(tiny_model_folder: Path, tmp_path: Path) -> None:
+    built = {"reviews": SAMPLES / "reviews.jsonl", "items": SAMPLES / "items.jsonl", "out": tmp_path / "set", "valid": 0.3}
+    build_pointwise(PointwiseOptions(**built))  # type: ignore[arg-type]
+    for side in ("train", "valid"):
+        lines = example_lines(load_examples(tmp_path / "set", split=side).examples[:4])  # type: ignore[arg-type]
+        (tmp_path / f"{side}.jsonl").write_text("".join(lines), encoding="utf-8")
+
+    def mixed_with(side: str) -> TrainConfig:
+        mix = json.dumps([{"path": str(tmp_path / f"{side}.jsonl")}])
+        given = [f"model.path={tiny_model_folder}", f"data.path={tmp_path / 'set'}", f"output={tmp_path / 'run'}"]
+        return load_config("embedded_lora", [*given, "data.max_examples=4", f"data.mix={mix}"])
+
+    with pytest.raises(
+        BadInput, match="of the validation readers of .*set, such as .*; what is scored on them later would say nothing"
+    ):
+        prepared_of(mixed_with("valid"), tiny_model_folder)
+    assert len(prepared_of(mixed_with("train"), tiny_model_folder).branches.fitting) == 4
