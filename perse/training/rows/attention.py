@@ -11,8 +11,9 @@ Letters: L tokens, H query heads, G key-value heads, D width of a head. The row 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -100,6 +101,11 @@ def _caps_scores(model: Any) -> bool:
     return bool(getattr(model.config.get_text_config(), "attn_logit_softcapping", None))
 
 
+def _piece_by_piece(query: Tensor, key: Tensor, value: Tensor, tree: Tree, scale: float) -> Tensor:
+    """(1, H, L, D); keys and values are (1, G, L, D)."""
+    return _TreeAttention.apply(query, key, value, tree, scale)  # type: ignore[no-untyped-call,no-any-return]
+
+
 def tree_attention_forward(
     module: torch.nn.Module,
     query: Tensor,
@@ -113,6 +119,7 @@ def tree_attention_forward(
     sliding_window: int | None = None,
     softcap: float | None = None,
     s_aux: Tensor | None = None,
+    compute: Callable[[Tensor, Tensor, Tensor, Tree, float], Tensor] = _piece_by_piece,
     **others: Any,
 ) -> tuple[Tensor, None]:
     """What transformers calls in each layer.
@@ -125,42 +132,6 @@ def tree_attention_forward(
         BadInput: the layer does more than plain attention.
     """
     more = _beyond_plain(dropout, softcap, s_aux, {"attention_mask": attention_mask, **others})
-    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    # Under autocast the rotation leaves queries and keys in float32; values have the type to compute in.
-    parts = query.to(value.dtype), key.to(value.dtype), value
-    out: Tensor = _TreeAttention.apply(*parts, _followed(tree, *parts, more, sliding_window), scale)  # type: ignore[no-untyped-call]
-    return out.transpose(1, 2).contiguous(), None
-
-
-def flex_attention_forward(
-    module: torch.nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    *,
-    tree: Tree | None = None,
-    scaling: float | None = None,
-    dropout: float = 0.0,
-    sliding_window: int | None = None,
-    softcap: float | None = None,
-    s_aux: Tensor | None = None,
-    **others: Any,
-) -> tuple[Tensor, None]:
-    """As `tree_attention_forward`, by one compiled kernel."""
-    more = _beyond_plain(dropout, softcap, s_aux, {"attention_mask": attention_mask, **others})
-    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    parts = query.to(value.dtype), key.to(value.dtype), value
-    out = flex_attention(*parts, _followed(tree, *parts, more, sliding_window), scale)
-    return out.transpose(1, 2).contiguous(), None
-
-
-def _followed(tree: Tree | None, query: Tensor, key: Tensor, value: Tensor, more: str, window: int | None) -> Tree:
-    """The tree that a layer follows.
-
-    Raises:
-        BadInput: it does `more` than that, or cannot.
-    """
     if tree is None:
         more = "layers do not hand the row's structure on to their attention"
     elif value.shape[-1] != query.shape[-1]:
@@ -168,9 +139,16 @@ def _followed(tree: Tree | None, query: Tensor, key: Tensor, value: Tensor, more
     if more:
         raise BadInput(f"this model's {more}, which tree attention does not do; set train.attention=mask")
     assert tree is not None
-    if window is not None and window < tree.depth:
-        raise BadInput(looks_back(window, tree.depth))
-    return tree
+    if sliding_window is not None and sliding_window < tree.depth:
+        raise BadInput(looks_back(sliding_window, tree.depth))
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    # Under autocast the rotation leaves queries and keys in float32; values have the type to compute in.
+    out = compute(query.to(value.dtype), key.to(value.dtype), value, tree, scale)
+    return out.transpose(1, 2).contiguous(), None
+
+
+flex_attention_forward = partial(tree_attention_forward, compute=flex_attention)
+"""The same by one compiled kernel."""
 
 
 _USED = {"position_ids", "cache_position", "position_embeddings"}
