@@ -90,8 +90,8 @@ def rows_table(prepared: Prepared) -> Table:
     lengths = [branch.tokens for branch in branches]
     learned = sum(len(branch.answer) for branch in branches)
     table = Table(title="Training rows", show_header=False, title_justify="left")
-    table.add_row("examples that fit", f"{len(branches)} of {len(branches) + len(prepared.branches.too_long)}")
-    table.add_row("too long (left out)", str(len(prepared.branches.too_long)))
+    table.add_row("examples that fit", f"{prepared.examples} of {prepared.examples + prepared.left_out}")
+    table.add_row("too long (left out)", str(prepared.left_out))
     shortened = sum(branch.k_effective < branch.k for branch in branches)
     table.add_row("profiles shortened to fit", str(shortened))
     table.add_row("tokens, all / learned", f"{sum(lengths)} / {learned}")

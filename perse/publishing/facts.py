@@ -118,9 +118,11 @@ def _trained(rows: Path, *, digest: Any) -> Trained:
         about = parsed(own_bytes(rows / "about.json"))
         if about["digest"] != digest:
             return Trained()
-        refuse_endless(rows / "ids.npy")
-        examples = int(np.load(rows / "ids.npy", mmap_mode="r", allow_pickle=False).shape[0])
-        return Trained(examples, len(about["reviewers"]), len(about["too_long"]))
+        examples = about.get("examples")  # rows of earlier versions do not say it
+        if type(examples) is not int:
+            refuse_endless(rows / "ids.npy")
+            examples = np.unique(np.load(rows / "ids.npy", mmap_mode="r", allow_pickle=False)).size
+        return Trained(examples, len(about["reviewers"]), len(set(about["too_long"])))
     except (OSError, ValueError, KeyError, TypeError):
         return Trained()
 

@@ -72,7 +72,7 @@ def load_settings(kind: type[Settings], path: str | Path, overrides: Sequence[st
     try:
         return kind.model_validate(settings)
     except ValidationError as error:
-        raise BadInput(f"{file}: " + "; ".join(_problem(e) for e in error.errors(include_url=False))) from None
+        raise BadInput(f"{file}: " + "; ".join(_problem(e, kind) for e in error.errors(include_url=False))) from None
 
 
 def packaged_recipes(kind: str) -> dict[str, Path]:
@@ -121,9 +121,7 @@ def _takes(annotation: Any) -> str:
     if get_origin(annotation) is Literal:
         return " or ".join(map(str, get_args(annotation)))
     if get_origin(annotation) is tuple:
-        each = get_args(annotation)[0]
-        is_section = isinstance(each, type) and issubclass(each, Section)
-        return f"a list of {{{', '.join(each.model_fields)}}}" if is_section else f"a list of {_takes(each)}"
+        return f"a list of {_entry(annotation)}"
     if get_origin(annotation) is dict:
         return "a mapping"
     if isinstance(annotation, type) and issubclass(annotation, Section):
@@ -131,6 +129,11 @@ def _takes(annotation: Any) -> str:
     if annotation in _WORDS:
         return _WORDS[annotation]
     return " or ".join(_takes(each) for each in get_args(annotation))
+
+
+def _entry(listed: Any) -> str:
+    each = get_args(listed)[0]
+    return f"{{{', '.join(each.model_fields)}}}" if _section(each) else _takes(each)
 
 
 def _as_yaml(value: Any) -> str:
@@ -204,10 +207,14 @@ def _unknown(key: str, kind: type[Section]) -> str:
     return f"there is no setting '{key}'; {hint}"
 
 
-def _problem(error: Any) -> str:
+def _problem(error: Any, kind: type[Section]) -> str:
     where = ".".join(str(part) for part in error["loc"])
     if error["type"] == "missing":
         return f"setting '{where}' is missing; give {where}=..."
+    if error["type"] in ("tuple_type", "model_type") and (listed := _list_at(error["loc"], kind)):
+        return f"{where}: found {_shortened(error['input'])}, expected {listed}"
+    if error["type"] == "extra_forbidden" and (listed := _list_at(error["loc"][:-1], kind)):
+        return f"there is no setting '{where}'; expected {listed}"
     if error["type"] == _NO_PATH:
         return f"{where} {error['msg']}"
     message = error["msg"].removeprefix("Value error, ")
@@ -216,6 +223,20 @@ def _problem(error: Any) -> str:
     ):  # of a whole section, which says what it found
         return f"{where}: {message}"
     return f"{where}: {message[0].lower()}{message[1:]}, found {_shortened(error['input'])}" if where else message
+
+
+def _list_at(place: Sequence[str | int], kind: type[Section]) -> str | None:
+    """In words, what the list is that stands at `place` such as (data, mix), or its entry, as at (data, mix, 0)."""
+    names = [part for part in place if isinstance(part, str)]
+    inner: Any = kind
+    for name in names:
+        section = _section(inner)
+        if section is None or name not in section.model_fields:
+            return None
+        inner = section.model_fields[name].annotation
+    if get_origin(inner) is not tuple:
+        return None
+    return _takes(inner) if len(names) == len(place) else _entry(inner)
 
 
 def _shortened(value: object) -> str:

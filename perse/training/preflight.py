@@ -68,7 +68,7 @@ def preflight(config: TrainConfig, *, device: Device, devices: int, sharding: Sh
         renderer = renderer_for(config, base, tokenizer(base, trust_remote_code=trust))
         prepared.append(prepared_once(config, renderer, base, ALONE))
         planned = prepared[0].schedule
-        examples, left = len(prepared[0].branches.fitting), len(prepared[0].branches.too_long)
+        examples, left = prepared[0].examples, prepared[0].left_out
         return f"{examples:,} examples ({left:,} too long) in {len(planned.rows):,} rows, {planned.steps:,} steps; kept for the run"
 
     divides = look("world size", lambda: _world(config, devices))

@@ -99,8 +99,8 @@ log = logging.getLogger(__name__)
 LOG = "log.jsonl"
 ADAPTER = "adapter"
 MERGED = "merged"
-MANY_EPOCHS = 20
-"""Passes over the data, beyond which a run was hardly meant so."""
+MANY_TIMES = 20
+"""That an example is shown, beyond which a run was hardly meant so."""
 TRAINED = ".trained.perse-tmp"
 """Beside the checkpoints, where the trained weights are before they are put in their place."""
 
@@ -130,7 +130,7 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
     wait_less(process)
     watching = watching_for(config, prepared, process=process)
     if process.is_main_process:
-        _warn_of_many_epochs(prepared)
+        _warn_of_many_times(prepared)
         _warn_of_no_warmup(config.train)
         with run_closed(out / LOG):
             recover(out / CHECKPOINTS)
@@ -205,14 +205,13 @@ def _warn_of_no_warmup(train: Train) -> None:
         log.warning("train.warmup is %g, which train.scheduler=constant does not read; constant_with_warmup does", train.warmup)
 
 
-def _warn_of_many_epochs(prepared: Prepared) -> None:
+def _warn_of_many_times(prepared: Prepared) -> None:
     """`train.steps` counts steps, of which a small data set fills few."""
-    schedule = prepared.schedule
-    if schedule.epochs > MANY_EPOCHS:
+    if prepared.times > MANY_TIMES:
         log.warning(
             "%d steps show each of the %d examples about %.0f times, and a model learns so many times shown by heart; lower train.steps, or give "
             "train.epochs in its place",
-            *(schedule.steps, len(prepared.branches.fitting), schedule.epochs),
+            *(prepared.schedule.steps, prepared.examples, prepared.times),
         )
 
 

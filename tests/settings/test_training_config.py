@@ -69,6 +69,9 @@ def test_lora_can_be_switched_off() -> None:
         ("lora.dora_rank=4", "there is no setting 'lora.dora_rank'; did you mean 'lora.rank'?"),
         ("train.steps", "'train.steps' is no setting; write key=value"),
         ("train=5", "train: input should be a valid dictionary"),
+        ("data.mix=work/books", "data.mix: found 'work/books', expected a list of {path, weight}"),
+        ("data.mix=[work/books]", "data.mix.0: found 'work/books', expected {path, weight}"),
+        ("data.mix=[{path: a, wieght: 2}]", "there is no setting 'data.mix.0.wieght'; expected {path, weight}"),
         (
             "model.dtype=float16",
             "model.dtype is float16, whose small gradients vanish without a loss scaler, and there is none",

@@ -152,8 +152,8 @@ def plan(
     return Plan(
         parameters=counts[0],
         trainable=counts[1],
-        examples=len(prepared.branches.fitting),
-        too_long=len(prepared.branches.too_long),
+        examples=prepared.examples,
+        too_long=prepared.left_out,
         epochs=prepared.schedule.epochs,
         steps=prepared.schedule.steps,
         rows=len(sizes),

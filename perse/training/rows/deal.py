@@ -94,6 +94,8 @@ def write_rows(prepared: Prepared, folder: Path, *, key: str) -> None:
         "mixed_digests": list(prepared.mixed_digests),
         "digest": prepared.digest,
         "longest": prepared.longest,
+        "examples": prepared.examples,
+        "times": prepared.times,
         "too_long": list(prepared.branches.too_long),
         "reviewers": sorted(one for one in prepared.reviewers if one is not None),
         "unnamed": None in prepared.reviewers,
@@ -142,6 +144,8 @@ def read_rows(folder: Path, renderer: Renderer, *, key: str) -> Prepared | None:
         reviewers=frozenset([*told.reviewers, *([None] if told.unnamed else [])]),
         digest=told.digest,
         longest=told.longest,
+        examples=told.examples,
+        times=told.times,
         apart=frozenset(told.apart),
         unwatched=told.unwatched,
     )
@@ -155,6 +159,8 @@ class About(Strict):
     mixed_digests: tuple[str, ...]
     digest: str
     longest: Annotated[int, Field(ge=1)]
+    examples: Annotated[int, Field(ge=1)]
+    times: Annotated[float, Field(gt=0)]
     too_long: tuple[str, ...]
     reviewers: tuple[str, ...]
     unnamed: bool

@@ -43,12 +43,21 @@ class Prepared:
     reviewers: frozenset[str | None]
     digest: str
     longest: int
+    examples: int
+    """How many are trained on. A text asked of a reader is one, however often passes, draws of profiles and mixtures repeat it."""
+    times: float
+    """How often the run shows one of them, on average."""
     apart: frozenset[str] = frozenset()
     """Reviewers of the data who are not trained on, so that they can be watched."""
     mixed_digests: tuple[str, ...] = ()
     """Of the sets beside `data.path`."""
     unwatched: str = ""
     """Why there are none, in words, where there should be."""
+
+    @property
+    def left_out(self) -> int:
+        """Examples too long for the model's context, in any draw."""
+        return len(set(self.branches.too_long))
 
 
 def prepare(config: TrainConfig, renderer: Renderer, *, apart: frozenset[str] = frozenset(), quiet: bool = True) -> Prepared:
@@ -66,6 +75,7 @@ def prepare(config: TrainConfig, renderer: Renderer, *, apart: frozenset[str] = 
     fitting: list[Branch] = []
     too_long: list[str] = []
     reviewers: set[str | None] = set()
+    distinct: set[tuple[str | None, ...]] = set()
 
     @cache
     def drawn(epoch: int) -> Sequence[Branch]:
@@ -76,7 +86,9 @@ def prepare(config: TrainConfig, renderer: Renderer, *, apart: frozenset[str] = 
             found = training_branches(renderer, question, seen, answer_tokens=answer_tokens)
         fitting.extend(found.fitting)
         too_long.extend(found.too_long)
+        fits = {branch.example_id for branch in found.fitting}
         reviewers.update(example.reviewer_id for example in examples)
+        distinct.update((one.reviewer_id, one.work, one.aspect) for one in examples if one.id in fits)
         return found.fitting
 
     planned = schedule(
@@ -103,6 +115,8 @@ def prepare(config: TrainConfig, renderer: Renderer, *, apart: frozenset[str] = 
         reviewers=frozenset(reviewers),
         digest=whole.hexdigest(),
         longest=max(branch.tokens for branch in fitting),
+        examples=len(distinct),
+        times=sum(map(len, planned.rows)) / len(distinct),
         apart=apart,
     )
 

@@ -37,7 +37,7 @@ def rows_apart(config: TrainConfig, renderer: Renderer, *, quiet: bool = True) -
     examples = sum(one.reviewer_id in apart for one in known)
     if examples < FEWEST_EXAMPLES:
         why = (
-            f"training is not watched, and all {len(readers)} readers are trained on: those who could be held apart "
+            f"training is not watched, and all {len(readers)} readers of {config.data.path} are trained on: those who could be held apart "
             f"({len(apart)}, by watch.held_apart={watch.held_apart:g}) have {examples} examples, and fewer than {FEWEST_EXAMPLES} would "
             "choose weights at random; raise it, or name examples of other readers as watch.data"
         )

@@ -12,12 +12,15 @@ from builders import pairwise_examples, pointwise_examples
 from places import SAMPLES
 
 from perse.batch.local import check_unseen
+from perse.commands.train import rows_table
 from perse.data.build import PointwiseOptions, build_pointwise
 from perse.data.load import LoadedExamples, load_examples
 from perse.errors import BadInput
 from perse.models.opening import tokenizer
 from perse.records import example_lines
 from perse.settings.training import TrainConfig, load_config
+from perse.training.planning.hardware import Device
+from perse.training.planning.plan import plan
 from perse.training.rows.deal import rows_key
 from perse.training.rows.mixing import dealt
 from perse.training.rows.prepare import Prepared, prepare, renderer_for
@@ -57,6 +60,12 @@ def test_each_example_is_seen_as_often_as_its_sets_weight_says(
     found = seen(prepared_of(config_of(tiny_model_folder, sets, weight=weight), tiny_model_folder))
     assert found["one"] == 8 and found["two"] == 8 * times
     assert {count for name, count in found.items() if name.startswith("two-")} == {times}
+
+
+def test_an_example_that_is_seen_twice_is_one_example(tiny_model_folder: Path, sets: Path) -> None:
+    prepared = prepared_of(config_of(tiny_model_folder, sets, "train.epochs=2", weight=3.0), tiny_model_folder)
+    assert (prepared.examples, prepared.times) == (16, 2 * (8 + 3 * 8) / 16)
+    assert "16 of 16" in [str(cell) for cell in rows_table(prepared).columns[1].cells]
 
 
 def test_of_half_a_weight_each_pass_sees_another_half(tiny_model_folder: Path, sets: Path) -> None:
@@ -140,3 +149,29 @@ def test_no_validation_reader_of_the_first_set_may_come_in_with_another(tiny_mod
     ):
         prepared_of(mixed_with("valid"), tiny_model_folder)
     assert len(prepared_of(mixed_with("train"), tiny_model_folder).branches.fitting) == 4
+
+
+def test_a_set_drawn_anew_each_epoch_is_mixed_with_one_that_is_not(tiny_model_folder: Path, sets: Path, tmp_path: Path) -> None:
+    built = {"reviews": SAMPLES / "reviews.jsonl", "items": SAMPLES / "items.jsonl", "out": tmp_path / "set"}
+    build_pointwise(PointwiseOptions(**built, profiles="per_reviewer_epoch"))  # type: ignore[arg-type]
+    own = len(load_examples(tmp_path / "set", split="train").examples)
+    given = ["train.epochs=2", "data.question=pointwise_score", f"data.path={tmp_path / 'set'}"]
+    prepared = prepared_of(config_of(tiny_model_folder, sets, *given, two="one.jsonl"), tiny_model_folder)
+    found = seen(prepared)
+    assert {count for name, count in found.items() if name.startswith("one-")} == {2}
+    drawn = [load_examples(tmp_path / "set", split="train", epoch=epoch).examples for epoch in range(2)]
+    asked = {(one.reviewer_id, one.work) for epoch in drawn for one in epoch}
+    assert own < len(asked) < 2 * own, "the second epoch asks of other texts, and of some again"
+    assert prepared.examples == len(asked) + 8 and prepared.times == 2 * (own + 8) / prepared.examples
+
+
+def test_pairs_are_mixed_with_pairs_and_planned(tiny_model_folder: Path, sets: Path) -> None:
+    lines = [json.loads(line) for line in example_lines(pairwise_examples())]
+    more = "".join(
+        json.dumps({**line, "id": f"more-{line['id']}", "reviewer_id": f"more-{line['reviewer_id']}"}) + "\n" for line in lines
+    )
+    (sets / "more.jsonl").write_text(more)
+    config = config_of(tiny_model_folder, sets, f"data.path={sets / 'pairs.jsonl'}", two="more.jsonl", weight=2.0)
+    prepared = prepared_of(config, tiny_model_folder)
+    assert seen(prepared)["more"] == 2 * len(lines) and prepared.examples == 2 * len(lines)
+    assert plan(config, device=Device("a small one", 5_000_000, 1e12, 1e12)).examples == 2 * len(lines)

@@ -89,7 +89,15 @@ def test_any_branches_come_back(tmp_path_factory: pytest.TempPathFactory, drawn:
         for at, (parts, text) in enumerate(drawn)
     )
     rows = (branches[::-1], (), branches[:1])
-    known: dict[str, Any] = {"question": _question(), "renderer": None, "data_digest": "d", "digest": "x", "longest": 9}
+    known: dict[str, Any] = {
+        "question": _question(),
+        "renderer": None,
+        "data_digest": "d",
+        "digest": "x",
+        "longest": 9,
+        "examples": 2,
+        "times": 1.5,
+    }
     prepared = Prepared(
         branches=Branches(branches, ("left",)), schedule=Schedule(rows, 3, 1.0, True), reviewers=frozenset({None, "r"}), **known
     )

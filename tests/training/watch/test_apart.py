@@ -109,7 +109,7 @@ def test_readers_with_too_few_examples_to_choose_by_are_all_trained_on_and_not_w
         assert watching_for(config, prepared) is None
     assert prepared.apart == frozenset() and len(prepared.reviewers) == 20
     assert (
-        "all 20 readers are trained on: those who could be held apart (1, by watch.held_apart=0.05) have 15 examples"
+        f"all 20 readers of {few} are trained on: those who could be held apart (1, by watch.held_apart=0.05) have 15 examples"
         in caplog.text
     )
     assert [Watch(held_apart=0.05).number_apart(n) for n in (0, 1, 9, 10, 29, 30, 1000)] == [0, 0, 0, 1, 1, 2, 50]

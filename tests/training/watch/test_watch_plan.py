@@ -53,7 +53,7 @@ def test_a_run_is_told_when_to_judge_and_what_is_best(renderer: Renderer, tmp_pa
     rows = rows_to_train(renderer)
     prepared = Prepared(
         question=QUESTIONS["pointwise_score"], renderer=Renderer(renderer.tokenizer, 8192), schedule=rows,
-        data_digest="", branches=Branches((), ()), reviewers=frozenset(), digest="", longest=0,
+        data_digest="", branches=Branches((), ()), reviewers=frozenset(), digest="", longest=0, examples=8, times=1.0,
     )  # fmt: skip
 
     def watching(watch: Watch | None) -> Watching | None:
