@@ -13,7 +13,7 @@ from typing import Any
 
 from perse.answering.base import JudgeSettings, failed, prompts_of, tell_failure, text_seed
 from perse.answering.likeliest import Likeliest, likeliest_labels
-from perse.engines.base import ChatEngine, Failure, Reply, Sampling
+from perse.engines.base import ChatEngine, Failure, Reply, Sampling, was_cut
 from perse.engines.kind import Identity
 from perse.errors import TooLong
 from perse.judgement import Judgement, Status, Tokens
@@ -145,7 +145,7 @@ def _probabilities(question: Question, told: Sequence[Likeliest]) -> dict[str, A
 
 def _complete(reply: Reply) -> str:
     """The text to read, without the last line if it is cut off: "1" may be half of "10"."""
-    return reply.text.rpartition("\n")[0] if reply.finish_reason == "length" else reply.text
+    return reply.text.rpartition("\n")[0] if was_cut(reply.finish_reason) else reply.text
 
 
 def _in_given_order(question: Question, labels: Sequence[str]) -> list[str]:
@@ -156,6 +156,11 @@ def _in_given_order(question: Question, labels: Sequence[str]) -> list[str]:
 
 def _no_label(question: Question, text: str, finish_reason: str) -> str:
     shown = (text if len(text) <= 200 else text[:200] + "...") or "(nothing)"
-    cut = ", before it was cut off" if finish_reason == "length" else ""
+    cut = (
+        ", before it was cut off"
+        if finish_reason == "length"
+        else f" and ended for '{finish_reason}', which may have cut it off"
+    )
+    cut = cut if was_cut(finish_reason) else ""
     labels = question.scale.labels
     return f"expected '{question.layout.label_prefix}' and one of {labels[0]}..{labels[-1]}; the model said{cut}: {shown}"

@@ -2,8 +2,8 @@
 
 They are read where the label stands in the answer. A label has the probability of the tokens that spell it, with or without a space before
 it, and of the tokens "1" and "0" one after the other where the model wrote these. What the list leaves open is added up: a label that is not among
-the likeliest may have as much as the last of them, and a "1" which is not the token that was written may go on to be "10". Where that is more
-than `OPEN` of what the labels have, there is no distribution (DESIGN.md, promise 4: not a guess). `mass` is a lower bound either way.
+the likeliest may have as much as the last of them ("10" too, which a tokenizer may have as one token, whatever a "1" goes on to), and a "1"
+which is not the token that was written may go on to be "10". Where that is more than `OPEN` of what the labels have, there is no distribution (DESIGN.md, promise 4: not a guess). `mass` is a lower bound either way.
 """
 
 from __future__ import annotations
@@ -84,7 +84,6 @@ def _read(told: Sequence[Told], begun: str, lead: str, weight: float, found: _Fo
         said, probability = _after(token, lead, begun), weight * math.exp(logprob)
         longer = [label for label in reached if said and label.startswith(said) and label != said]
         if longer and not spelled & set(longer):  # the tokenizer may spell the longer label with this token
-            listed.update(longer)
             if said in found.labels:
                 listed.add(said)
             if token == step.token and len(told) > 1:
@@ -95,8 +94,7 @@ def _read(told: Sequence[Told], begun: str, lead: str, weight: float, found: _Fo
             found.add(label, probability)
             listed.add(label)
     rest = max(0.0, 1 - math.fsum(math.exp(logprob) for _, logprob in step.likeliest))
-    least = min(math.exp(logprob) for _, logprob in step.likeliest)
-    unlisted = weight * min(rest, least * sum(label not in listed for label in reached))
+    unlisted = weight * min(rest, math.exp(step.most_unlisted) * sum(label not in listed for label in reached))
     found.open += unlisted
     if begun in found.labels:  # "1", and nothing that goes on from it
         found.add(begun, max(0.0, weight - math.fsum(found.labels[label] for label in reached)))

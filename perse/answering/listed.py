@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from perse.answering.base import JudgeSettings, draw, failed, tell_failure, text_seed
 from perse.answering.exact import MIN_MASS, no_label_mass
-from perse.engines.base import ChatEngine, Engine, Failure, Generation, LabelDistribution, Reply, Sampling
+from perse.engines.base import ChatEngine, Engine, Failure, Generation, LabelDistribution, Reply, Sampling, was_cut
 from perse.engines.kind import Identity
 from perse.errors import TooLong
 from perse.judgement import Judgement, Status, Tokens
@@ -244,7 +244,7 @@ def _as_written(
     if reply.refused:
         reason = f"the model declined to answer: {renderer.neutralise(reply.text)[:200] or reply.finish_reason}"
         return [failed(identity, question, part, Status.REFUSED, reason) for part in parts]
-    whole = reply.text.rpartition("\n")[0] if reply.finish_reason == "length" else reply.text
+    whole = reply.text.rpartition("\n")[0] if was_cut(reply.finish_reason) else reply.text
     found = []
     for number, part in enumerate(parts, start=1):
         label, told = question.read(number, len(parts), whole)

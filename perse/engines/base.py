@@ -64,6 +64,25 @@ class Told:
 
     token: str
     likeliest: tuple[tuple[str, float], ...]
+    bound: float | None = None
+    """What a token that is not among them has at most; None: what the last of them has. It is more where the token that was written is not
+    one of the likeliest."""
+
+    @property
+    def most_unlisted(self) -> float:
+        """The natural log-probability that no token beside `likeliest` exceeds."""
+        return min(logprob for _, logprob in self.likeliest) if self.bound is None else self.bound
+
+
+ENDS = frozenset(
+    {"stop", "eos", "eos_token", "end_turn", "stop_sequence", "end", "complete", "completed", "finished", "content_filter"}
+)
+"""What servers call it that an answer has ended by itself, in lower case."""
+
+
+def was_cut(finish_reason: str) -> bool:
+    """Whether an answer may be cut off: a server says so in many words ("length", "max_tokens", "model_length", ...), or says nothing."""
+    return finish_reason.casefold() not in ENDS
 
 
 @dataclass(frozen=True)

@@ -72,15 +72,16 @@ def told_of(choice: Any) -> tuple[Told, ...]:
 def _told(step: Any) -> Told:
     listed = [(_text(one.token), number(one.logprob)) for one in step.top_logprobs or ()]
     own = _text(step.token), number(step.logprob)
-    whole = listed if any(token == own[0] for token, _ in listed) else [*listed, own]
-    known = tuple((token, p) for token, p in whole if not p <= NEVER)  # so some write what they do not tell
+    listed = [(token, p) for token, p in listed if not p <= NEVER]  # so some write what they do not tell
+    bound = min((p for _, p in listed), default=None)
+    known = tuple(listed) if any(token == own[0] for token, _ in listed) or own[1] <= NEVER else (*listed, own)
     if not known:
         raise Strange("a token without a log-probability")
     if not possible(p for _, p in known):
         raise Strange(f"invalid log-probabilities: {[p for _, p in known[:20]]}")
     if (together := math.fsum(math.exp(p) for _, p in known)) > 1 + ROUNDING:
         raise Strange(f"the tokens of a step were told to have {together:.4g} of the probability, more than all of it")
-    return Told(own[0], known)
+    return Told(own[0], known, bound)
 
 
 def _text(token: Any) -> str:

@@ -57,7 +57,8 @@ class Data(Section):
     question: str | None = None
     """What to learn to answer; by default `pointwise` or `pairwise` after the data."""
     max_examples: int | None = Field(default=None, ge=1)
-    """Train on a seeded sample of this many examples; of a data set drawn by epoch, on another sample in every epoch."""
+    """Train on a seeded sample of this many examples; of a data set drawn by epoch, and of a mixture that shows parts of a set
+    in turn, on another sample in every epoch."""
     k: int | None = Field(default=None, ge=0)
     """Profile entries to show, at most what the folder keeps; by default its own k. PerSE retrains for each (figure 3)."""
     order_seed: int | None = Field(default=None, ge=0)
@@ -143,9 +144,9 @@ class Train(Section):
     decay: float | None = Field(default=None, gt=0, lt=1)
     """Of `wsd`: the share of the steps, the last ones, in which it falls as half a cosine; by default 0.1."""
     warmup: float = Field(default=0.03, ge=0, lt=1)
-    """Share of the steps in which the learning rate rises."""
+    """Share of the steps in which the learning rate rises, from 0 in the first; a run of one step has none."""
     weight_decay: float = Field(default=0.0, ge=0)
-    """Share of a trained weight, times the learning rate, that the optimizer takes off in a step."""
+    """Share of a trained weight, times the learning rate, that the optimizer takes off in a step; biases and norms are spared."""
     max_grad_norm: float = Field(default=1.0, gt=0)
     """A step whose gradient is longer than this is shortened to it."""
     precision: Literal["as_loaded", "bf16"] = "as_loaded"

@@ -30,7 +30,10 @@ class RunLogCallback(TrainerCallback):
         logs: dict[str, Any] | None = None,
         **_: Any,
     ) -> None:
-        self.runlog.append([json.dumps({"step": state.global_step, **(logs or {})}) + "\n"])
+        told = {
+            name: value for name, value in (logs or {}).items() if name != "train_loss"
+        }  # of the steps since the last resume alone
+        self.runlog.append([json.dumps({"step": state.global_step, **told}) + "\n"])
 
 
 class StopFile(TrainerCallback):

@@ -19,5 +19,7 @@ def learning_rate_arguments(settings: Train, *, steps: int) -> dict[str, Any]:
         "learning_rate": settings.learning_rate,
         "lr_scheduler_type": name,
         "lr_scheduler_kwargs": values.get(settings.scheduler),
-        "warmup_steps": settings.warmup,
+        "warmup_steps": settings.warmup
+        if steps > 1
+        else 0,  # its first step has a rate of 0: one step alone would train nothing
     }

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-from perse.engines.base import Failure, Sampling, Turns
+from perse.engines.base import Failure, Sampling, Turns, was_cut
 from perse.errors import BadInput, EngineLost
 from perse.identity import draw
 from perse.judgement import Tokens
@@ -301,7 +301,7 @@ def _settle(job: _Job[Value], said: Written | Failure, check: Check[Value]) -> N
 def _judged(name: str, written: Written, check: Check[Value]) -> Good[Value] | Fair[Value] | Bad:
     if written.refused or _DECLINING.match(written.text.replace("\u2019", "'")):
         return Bad(Kind.REFUSED, f"no answer was given, but a refusal: {written.text[:200] or written.finish_reason}")
-    if written.finish_reason == "length":
+    if was_cut(written.finish_reason):
         return Bad(Kind.TRUNCATED, "the answer was too long and was cut off; give a shorter one that is complete")
     if not written.text:
         return Bad(Kind.EMPTY, "the answer was empty")

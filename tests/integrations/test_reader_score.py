@@ -101,3 +101,10 @@ def test_perse_needs_neither() -> None:
     assert importlib.util.find_spec("perse.integrations.inspect_scorer") is not None
     with pytest.raises(BadInput, match="no module 'nothing' of evaluate here; there is reader_score"):
         path("nothing")
+
+
+def test_a_past_score_that_is_no_whole_number_is_refused_and_not_cut(judge: Judge) -> None:
+    evaluate = pytest.importorskip("evaluate", reason="evaluate is not installed (the extra integrations)")
+    metric = evaluate.load(path("reader_score"))
+    with pytest.raises(BadInput, match="got a number with a fractional part"):
+        metric.compute(predictions=["a new plot"], reviews=[[{**REVIEWS[0], "score": 9.9}]], judge=judge)

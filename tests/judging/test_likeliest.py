@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from builders import pairwise_examples, pointwise_examples
@@ -11,6 +13,7 @@ from builders import pairwise_examples, pointwise_examples
 from perse import Judge
 from perse.answering.likeliest import Likeliest, likeliest_labels
 from perse.engines.base import Capabilities, Failure, Reply, Sampling, Told, Turns
+from perse.engines.replies import told_of
 from perse.judgement import Tokens
 from perse.questions import QUESTIONS
 from perse.rendering.prompt import TextRenderer
@@ -50,6 +53,28 @@ def test_labels_that_the_list_lacks_are_not_nothing_but_not_known() -> None:
     found = read(told(" 7", {" 7": 0.6, " 8": 0.2, " 9": 0.05}))
     assert found.probabilities is None
     assert found.mass == pytest.approx(0.85)  # a lower bound
+
+
+def test_a_rare_token_that_was_written_says_nothing_of_those_that_were_not() -> None:
+    listed = {" 8": 0.5, " 7": 0.3, " 6": 0.1, " 5": 0.03, " 4": 0.03}
+    [step] = told_of(answered("9", 2e-5, {token.strip(): p for token, p in listed.items()}))
+    assert step.most_unlisted == pytest.approx(math.log(0.03))
+    found = read(step, stem=SPACE)
+    assert found.probabilities is None and found.mass == pytest.approx(0.96, abs=1e-3)
+
+
+def test_ten_may_be_one_token_although_one_was_written() -> None:
+    listed = {str(n): 0.1 for n in range(1, 10)} | {"\n": 0.03}
+    assert read(told("1", listed), told("\n", {"\n": 1.0}), stem=SPACE).probabilities is None
+    known = read(told("1", listed | {"10": 0.07}), told("\n", {"\n": 1.0}), stem=SPACE)
+    assert known.probabilities is not None and known.probabilities[9] == pytest.approx(0.07 / 0.97)
+
+
+def answered(token: str, own: float, likeliest: Mapping[str, float]) -> Any:
+    """A choice of the OpenAI API with one token."""
+    top = [SimpleNamespace(token=name, logprob=math.log(p)) for name, p in likeliest.items()]
+    step = SimpleNamespace(token=token, logprob=math.log(own), top_logprobs=top)
+    return SimpleNamespace(logprobs=SimpleNamespace(content=[step]))
 
 
 def test_labels_that_can_have_next_to_nothing_are_nothing() -> None:

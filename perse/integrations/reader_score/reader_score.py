@@ -41,7 +41,7 @@ class ReaderScore(evaluate.Metric):  # type: ignore[misc]
 
     def _info(self) -> evaluate.MetricInfo:
         text = datasets.Value("string")
-        past = datasets.List({"text": text, "review": text, "score": datasets.Value("int64")})
+        past = datasets.List({"text": text, "review": text, "score": datasets.Value("float64")})
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation="",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import random
 from collections.abc import Collection, Sequence
 from contextlib import nullcontext
@@ -25,6 +26,8 @@ from perse.settings.training import Data, TrainConfig
 from perse.training.rows.branches import Branch, Branches, training_branches
 from perse.training.rows.mixing import mixed_in
 from perse.training.rows.schedule import Schedule, schedule
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,10 @@ def training_side(data: Data, *, epoch: int = 0, without: Collection[str] = ()) 
     """
     if not Path(data.path).is_dir():
         refuse_other_than_plain(Path(data.path))  # it is read again: by each process, and by a run that goes on
+        if data.split != "train":
+            raise BadInput(
+                f"{data.path} is a file of examples, all of which are trained on: it has no sides; leave data.split out"
+            )
     return load_examples(data.path, split=data.split, fold=data.fold, view=data.view, epoch=epoch, without=without)
 
 
@@ -151,6 +158,10 @@ def _load(config: TrainConfig, epoch: int, apart: frozenset[str]) -> _Pass:
         return replace(loaded, examples=_of_aspect(loaded.examples, data.aspect))
 
     first = side(data.path)
+    if data.profile_aspects == "asked" and all(one.aspect is None for one in first.examples):
+        raise BadInput(
+            f"data.profile_aspects is asked, and {data.path} holds single texts, which have no aspects; leave it out"
+        )
     examples, mixed, redrawn = mixed_in(data, first.examples, side, epoch=epoch, seed=config.train.seed)
     if data.max_examples is not None and data.max_examples < len(examples):
         seed: int | str = f"{config.train.seed} {epoch}" if epoch else config.train.seed
@@ -161,6 +172,8 @@ def _load(config: TrainConfig, epoch: int, apart: frozenset[str]) -> _Pass:
 def renderer_for(config: TrainConfig, base: Path, tokenizer: Any) -> Renderer:
     """The renderer of the model at `base`, with the budgets of `config`."""
     longest = models.context_length(base)
+    if config.model.context is not None and config.model.context > longest:
+        log.warning("model.context is %d, and the model was made for %d, which is what is used", config.model.context, longest)
     return Renderer(tokenizer, min(config.model.context or longest, longest), max_words=config.data.max_words)
 
 

@@ -74,6 +74,18 @@ def test_of_an_answer_that_is_cut_off_only_complete_lines_count(text: str, label
         assert label or (judgement.error or "").endswith(f"the model said, before it was cut off: {judgement.text}")
 
 
+@pytest.mark.parametrize("reason", ["model_length", "MAX_TOKENS", "max_tokens", "error", "None", "stop", "EOS", "end_turn"])
+def test_an_answer_that_does_not_say_that_it_ended_may_be_half_a_label(reason: str) -> None:
+    judge = Judge(Saying(Reply("[Score] 1", reason, NOTHING)), TextRenderer(), name="m")
+    [judgement] = judge.ask(QUESTIONS["pointwise_score"], pointwise_examples(1, 1))
+    if reason in ("stop", "EOS", "end_turn"):
+        assert judgement.label == "1"
+    else:
+        assert judgement.status is Status.UNPARSED and f"ended for '{reason}', which may have cut it off" in str(
+            judgement.error
+        )
+
+
 @pytest.mark.parametrize(("refusal", "shown"), [("I would rather not.", "I would rather not."), ("", "content_filter")])
 def test_of_two_replies_the_refused_one_is_quoted(refusal: str, shown: str) -> None:
     engine = Saying(Reply("Plot A", "stop", NOTHING), Reply(refusal, "content_filter", NOTHING, refused=True))

@@ -411,6 +411,15 @@ def test_a_loss_that_explodes_later_leaves_a_run_that_goes_on_from_its_last_chec
 
 
 @pytest.mark.slow
+def test_a_run_of_one_step_trains(tiny_model_folder: Path, data: Path, tmp_path: Path) -> None:
+    out = run(tiny_model_folder, data, tmp_path / "run", "train.steps=1", "train.warmup=0.5")
+    assert logged(out, "learning_rate") == [pytest.approx(0.01)]
+    assert logged(out, "train_loss") == [], "the Trainer's is of the steps since the last resume alone"
+    untrained, trained = (load_file(place / "model.safetensors") for place in (tiny_model_folder, out / "merged"))
+    assert any(not torch.equal(untrained[name], trained[name]) for name in untrained)
+
+
+@pytest.mark.slow
 def test_many_passes_over_few_examples_are_told(
     tiny_model_folder: Path, data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -14,7 +14,9 @@ from builders import pointwise_examples
 from full_disks import files_of_at_most
 from hypothesis import given
 from hypothesis import strategies as st
+from places import SAMPLES
 
+from perse.data.build import PointwiseOptions, build_pointwise
 from perse.errors import BadInput, RunMismatch
 from perse.files.runlog import file_digest
 from perse.records import example_lines
@@ -311,3 +313,22 @@ def test_a_folder_of_somebody_elses_is_not_replaced(
     with pytest.raises(BadInput, match="is there and holds no rows"):
         write_rows(prepared, tmp_path / ".rows", key="k")
     assert (tmp_path / ".rows" / "mine").exists()
+
+
+def test_settings_that_the_data_cannot_follow_are_refused_or_told(
+    tiny_model_folder: Path, data: Path, tokenizers: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    def prepared(*more: str) -> Prepared:
+        config = settings(tiny_model_folder, data, *more)
+        return prepare(config, renderer_for(config, tiny_model_folder, tokenizers["chatml"]))
+
+    with pytest.raises(
+        BadInput, match="is a file of examples, all of which are trained on: it has no sides; leave data.split out"
+    ):
+        prepared("data.split=valid")
+    built = {"reviews": SAMPLES / "reviews.jsonl", "items": SAMPLES / "items.jsonl", "out": data.with_name("set")}
+    build_pointwise(PointwiseOptions(**built))  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="data.profile_aspects is asked, and .* holds single texts, which have no aspects"):
+        prepared(f"data.path={data.with_name('set')}", "data.profile_aspects=asked")
+    prepared("model.context=1000000")
+    assert "model.context is 1000000, and the model was made for" in caplog.text
