@@ -10,13 +10,14 @@ from drpe_correlate_builders import candidate, document, documents, graded
 from scipy import stats
 
 from perse.drpe.correlation.correlating import Correlations, absolute, correlate
-from perse.drpe.correlation.systems import by_system
+from perse.drpe.correlation.systems import by_resamples_alone, by_system
 from perse.drpe.documents import Documents
 from perse.drpe.selection import Key, Selected, select
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.intervals import expanded_levels
 from perse.evaluation.stats.resamples import Resamples, times_drawn
+from perse.evaluation.stats.unseen import none_of
 from perse.results.result import Estimate, Interval
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
@@ -104,7 +105,7 @@ def test_resampled_values_by_system_are_those_of_documents_drawn_one_by_one() ->
         means = [[round(values[rows][system[rows] == one].mean(), 12) for one in there] for values in (people, given)]
         for name, test in SCIPY.items():
             slow[name].append(test(*means).statistic if all(len(set(side)) > 1 for side in means) else np.nan)
-    found = by_system(people, given, system=system, resamples=resamples)
+    found = by_resamples_alone(people, given, system=system, resamples=resamples)
     for name, values in slow.items():
         value, interval = found[name].value, found[name].interval
         assert value is not None
@@ -234,3 +235,21 @@ def test_a_constant_method_has_no_correlation_rather_than_none_of_0() -> None:
     for level in found.rows["constant"].mean.values():
         assert all(one.value is None for one in level.values())
     assert not any(one.shown for one in found.differences)
+
+
+def test_a_correlation_of_systems_knows_of_candidates_that_a_metric_is_far_off() -> None:
+    """Of 20 documents of 16 systems none here is far off; 1.1% of others may be, by the range of the scores."""
+    generator = np.random.default_rng(5)
+    document, system = np.repeat(np.arange(20), 16), np.tile(np.arange(16), 20)
+    people = np.repeat(generator.normal(0, 0.4, (1, 16)), 20, axis=0).ravel() + generator.normal(0, 0.6, 320)
+    metric = people + generator.normal(0, 0.1, 320)
+    resamples = Resamples(document, times_drawn(20, resamples=200, seed=5))
+    alone, told = (
+        found(people, metric, system=system, resamples=resamples)["pearson"] for found in (by_resamples_alone, by_system)
+    )
+    assert alone.value is not None and alone.interval.low is not None and told.interval.low is not None
+    means = [metric[system == one].mean() for one in range(16)]
+    noise = none_of(320) * np.ptp(metric) ** 2 / 20
+    lost = alone.value * (1 - 1 / np.sqrt(1 + noise / np.var(means)))
+    assert told.interval.low == pytest.approx(alone.value - np.hypot(alone.value - alone.interval.low, lost))
+    assert told.interval.high == alone.interval.high and lost > 0.01

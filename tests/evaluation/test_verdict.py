@@ -1,5 +1,6 @@
 """What a table comes to in words."""
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -240,7 +241,7 @@ def test_a_judge_that_answers_as_its_baseline_does_is_not_said_to_be_better() ->
     texts = [example.model_copy(update={"profile": example.profile[:1]}) for example in world(40)]
     [sentence] = evaluate(texts, [answered(e.id, str(e.profile[0].score)) for e in texts], train=None).verdict
     assert sentence.startswith("judge: not shown to be better than the reader's own average: ")
-    assert ", difference +0.00 [0.00, 0.00]" in sentence or ", difference 0.00 [0.00, 0.00]" in sentence
+    assert re.search(r", difference \+?0\.0+ \[-(\d\.\d+), \1\]", sentence)  # of answers so rare that there is none among these
 
 
 def test_a_constant_judge_has_no_verdict_and_one_that_failed_is_said_to() -> None:

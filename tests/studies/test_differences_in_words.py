@@ -6,6 +6,7 @@ import numpy as np
 
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.intervals import bootstrap_interval
+from perse.evaluation.stats.unseen import of_correlations
 from perse.studies.frame.summarizing import SharedResamples, minus, shown_apart, verdict
 
 READERS, TEXTS = 120, 4
@@ -53,4 +54,6 @@ def test_the_difference_without_ties_is_of_all_pairs_on_the_same_resamples() -> 
     found = study.value("kendall_a", minus([(1.0, broken)], [(1.0, average)]))
     resampled = [study.bootstrap.resampled("kendall_a", study.gold, side) for side in (broken, average)]
     alone = bootstrap_interval(resampled[0] - resampled[1], reviewers=READERS)
-    assert (found.interval.low, found.interval.high) == (alone.low, alone.high) and not shown_apart(found)
+    values = [study.value("kendall_a", [(1.0, side)]).value for side in (broken, average)]
+    told = of_correlations(found.value, alone, [(values[0], len(study.gold)), (-values[1], len(study.gold))])
+    assert (found.interval.low, found.interval.high) == (told.low, told.high) and not shown_apart(found)

@@ -165,6 +165,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "shared_pairs": (),
     "shared_texts": (),
     "taste_worlds": (),
+    "unseen_differences": (),
     "unseen_worlds": (),
     "verdict_worlds": (),
     "soft_labels": ("examples.jsonl", "soft.jsonl"),

@@ -7,6 +7,9 @@ Means of few documents are noisy, which makes correlations smaller, and those of
 around the value they may be too narrow where documents are few: the interval reaches over both, which is rather too wide than too narrow (benchmarks/drpe_worlds.py).
 Of many more documents the correlation would be larger, and no interval here speaks of that one.
 
+A metric may be far off a candidate so rarely that there is none such here (`perse.evaluation.stats.unseen`). So many as none of n allows, each off by the range of the
+metric's scores, add to the variance of a system's mean, and lower what it correlates: by that the interval reaches further towards 0.
+
 Notation: n candidates, S systems, D documents, R resamples.
 """
 
@@ -20,6 +23,7 @@ from perse.evaluation.stats.estimates import NO_COEFFICIENT
 from perse.evaluation.stats.intervals import bootstrap_interval
 from perse.evaluation.stats.pooled import divide
 from perse.evaluation.stats.resamples import Resamples
+from perse.evaluation.stats.unseen import joined, none_of
 from perse.results.result import Estimate, Interval
 
 _ROUNDED = 12
@@ -34,6 +38,23 @@ def by_system(people: FloatArray, scores: FloatArray, *, system: IntArray, resam
         system: (n,) whose candidate it is, as an integer.
         resamples: of the documents.
     """
+    found = by_resamples_alone(people, scores, system=system, resamples=resamples)
+    size = np.bincount(system)
+    lost = _lost_unseen(scores, np.bincount(system, weights=scores)[size > 0] / size[size > 0])
+
+    def told(one: Estimate) -> Estimate:
+        if one.value is None:
+            return one
+        end = "down" if one.value > 0 else "up"
+        return one.model_copy(update={"interval": joined(one.value, one.interval, **{end: lost * abs(one.value)})})
+
+    return {name: told(one) for name, one in found.items()}
+
+
+def by_resamples_alone(
+    people: FloatArray, scores: FloatArray, *, system: IntArray, resamples: Resamples
+) -> dict[str, Estimate]:
+    """As `by_system`, with intervals that know nothing of what no sample shows."""
     system = np.unique(system, return_inverse=True)[1]
     once = Resamples(resamples.reviewer, np.ones((len(resamples.drawn), 1), dtype=np.float32))
     plain = [_means(values, system, once)[:, 0] for values in (people, scores)]
@@ -45,6 +66,15 @@ def by_system(people: FloatArray, scores: FloatArray, *, system: IntArray, resam
         around = NO_COEFFICIENT if value is None else _around(value, drawn[name], documents=documents)
         found[name] = Estimate(value=value, interval=around, items=len(plain[0]))
     return found
+
+
+def _lost_unseen(scores: FloatArray, means: FloatArray) -> float:
+    """The share of a correlation of systems' `means`, (S,), that unseen candidates of the metric, `scores` (n,), may take."""
+    spread = float(means.var())
+    if spread <= 0:
+        return 0.0
+    noise = none_of(len(scores)) * float(np.ptp(scores)) ** 2 * len(means) / len(scores)
+    return 1.0 - float((1 + noise / spread) ** -0.5)
 
 
 def _around(value: float, drawn: FloatArray, *, documents: int) -> Interval:

@@ -260,6 +260,8 @@ def _of_chance(contrast: Contrast, one: FloatArray, gold: FloatArray, both: Bool
         interval = again.interval(value, apart, reviewers=min(contrast.reviewers, behind.reviewers), texts=behind.texts)
         interval = again.unless_rare(interval, contrast.metric, truth, sides=((1.0, one[both]),))
         interval = unless_alike(interval, apart) if contrast.metric == MAE else interval
+        sign, its = (-1.0, -value) if contrast.metric == MAE else (1.0, value)
+        interval = again.with_unseen(interval, contrast.metric, truth, sides=((sign, one[both]),), values=(its,))
     return contrast.model_copy(update={"against_chance": interval})
 
 
@@ -333,8 +335,12 @@ def _contrasts_of(
         else:
             apart = resampled[0][name] - resampled[1][name]
             interval = again.interval(difference, apart, reviewers=behind[name].reviewers, texts=behind[name].texts)
-            interval = again.unless_rare(interval, name, gold, sides=((1.0, given[0]), (-1.0, given[1])))
-            interval = unless_alike(interval, apart) if name == MAE else interval
+            sides = ((1.0, given[0]), (-1.0, given[1]))
+            interval = again.unless_rare(interval, name, gold, sides=sides)
+            if name == MAE:  # whose sentence speaks of readers unlike these, too (`_of_unlike`)
+                interval = unless_alike(interval, apart)
+            else:
+                interval = again.with_unseen(interval, name, gold, sides=sides, values=(first, second))
         p = exchanged[name]
         contrasts.append(
             Contrast(

@@ -10,9 +10,10 @@ import numpy as np
 from perse.evaluation.metrics.metric import BETWEEN, ERRORS, POOLED, WITHIN, WITHIN_ZERO, Metric, Sheet
 from perse.evaluation.metrics.samples import Scored
 from perse.evaluation.metrics.shapes import mean_of
-from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.stats.departures import departing, departures
-from perse.evaluation.stats.ordinal import qwk_of_tables, rps_values, table_cells
+from perse.evaluation.stats.ordinal import point_masses, qwk_of_tables, rps_values, table_cells
+from perse.evaluation.stats.unseen import none_of, of_correlation, of_fallen, of_mean
 from perse.evaluation.stats.within_resampled import resampled_pairs
 from perse.results.result import Estimate, Interval
 
@@ -51,11 +52,25 @@ def _qwk(scored: Scored) -> Estimate:
     found = scored.bootstrap.of_tables(cells, size**2, qwk_of_tables, np.ones(len(cells), dtype=bool))
     usual = (departing(side.astype(np.float64)) for side in (cells // size, cells % size))
     together = departures(*usual, clusters=scored.bootstrap.clusters)
-    return found.model_copy(update={"interval": together.allowed(found.interval)})
+    found = found.model_copy(update={"interval": together.allowed(found.interval)})
+    return found if found.value is None else of_fallen(found, _fallen(cells, size))
+
+
+def _fallen(cells: IntArray, size: int) -> float:
+    """Weighted kappa where so many other items as none of these allows are answered as far off their true labels as the scale has labels."""
+    true = cells // size
+    worst = true * size + np.where(2 * true < size - 1, size - 1, 0)
+    seen, unseen = (np.bincount(given, minlength=size**2) / len(cells) for given in (cells, worst))
+    more = none_of(len(cells))
+    return float(qwk_of_tables(((1 - more) * seen + more * unseen)[None])[0])
 
 
 def _rps(scored: Scored) -> Estimate:
-    return _RPS(scored) if scored.on_scale else _undefined(scored, OFF_SCALE)
+    if not scored.on_scale:
+        return _undefined(scored, OFF_SCALE)
+    values = scored.scale.values or ()
+    ends = (point_masses(np.full(len(scored.gold), end), scale=scored.scale) for end in (values[0], values[-1]))
+    return of_mean(_RPS(scored), np.maximum(*(rps_values(scored.gold, end, scale=scored.scale) for end in ends)))
 
 
 _RPS = mean_of(lambda scored: rps_values(scored.gold, scored.masses, scale=scored.scale))
@@ -69,7 +84,11 @@ def _pair_accuracy(scored: Scored) -> Estimate:
     if bootstrap.two_way:
         epsilon = ties.of_reviewers(scored.half)
         sums = resampled_pairs(scored.gold, scored.predicted, bootstrap.resamples, epsilon=epsilon)
-    return bootstrap.ratio(ties.right, ties.pairs, sums=sums)
+    of_pairs = bootstrap.ratio(ties.right, ties.pairs, sums=sums)
+    told = of_correlation(
+        of_pairs.model_copy(update={"items": len(scored.gold)})
+    )  # an item is in pairs with all others, as there
+    return of_pairs.model_copy(update={"interval": told.interval})
 
 
 def _undefined(scored: Scored, reason: str) -> Estimate:

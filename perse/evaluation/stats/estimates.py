@@ -31,7 +31,7 @@ from perse.evaluation.stats.intervals import (
 from perse.evaluation.stats.pooled import RANKS, divide, resampled_pearson, resampled_ranks
 from perse.evaluation.stats.resamples import Resamples, times_drawn
 from perse.evaluation.stats.shares import apart_interval, deciding, share_interval
-from perse.evaluation.stats.unseen import of_correlation, of_error
+from perse.evaluation.stats.unseen import of_correlation, of_correlations, of_error, of_errors
 from perse.evaluation.stats.within import vary_in_all, within_every_reviewer
 from perse.evaluation.stats.within_resampled import resampled_within
 from perse.results.result import Estimate, Interval
@@ -214,7 +214,8 @@ class Bootstrap:
         return self._told(gold, predicted, (name,))[name]
 
     def difference(self, name: str, gold: FloatArray, one: FloatArray, other: FloatArray) -> Estimate:
-        """Column `name` of `one` minus that of `other`, all (n,): over the rows where neither is NaN, on the same resamples.
+        """Column `name` of `one` minus that of `other`, all (n,): over the rows where neither is NaN, on the same resamples, and with ends
+        that know of answers so rare that there is none among these (`unseen`).
 
         Within readers it is of those whose values vary on both sides: a mean over other readers is another question.
         """
@@ -231,6 +232,8 @@ class Bootstrap:
         if first.of_items:
             interval = unless_alike(interval, resampled)
         interval = second.together.allowed(first.together.allowed(interval), below=False)
+        sides = ((1.0, one[chosen]), (-1.0, other[chosen]))
+        interval = self.with_unseen(interval, name, gold[chosen], sides=sides, values=(first.value, second.value))
         left_out = len(np.unique(self.resamples.reviewer)) - len(np.unique(rows.reviewer)) if name in SKIPPING else None
         return Estimate(value=value, interval=interval, items=first.items, skipped_reviewers=left_out, difference=True)
 
@@ -274,6 +277,28 @@ class Bootstrap:
         for weight, predicted in sides:
             interval = self.together(name, gold, predicted).allowed(interval, below=weight > 0)
         return interval
+
+    def with_unseen(
+        self,
+        interval: Interval,
+        name: str,
+        gold: FloatArray,
+        *,
+        sides: Sequence[tuple[float, FloatArray]],
+        values: Sequence[float | None],
+    ) -> Interval:
+        """The interval of a sum of column `name`, with ends that know of answers so rare that there is none among these (`unseen`).
+
+        Args:
+            sides: each (weight, prediction (n,)), no NaN; `values` what each has in the column.
+        """
+        known = [(weight, value) for (weight, _), value in zip(sides, values, strict=True) if value is not None]
+        if len(known) < len(sides):
+            return interval
+        total = sum(weight * value for weight, value in known)
+        if name == "mae":
+            return of_errors(total, interval, gold, sides, items=len(gold))
+        return of_correlations(total, interval, [(weight * value, len(gold)) for weight, value in known])
 
     def _deciding_texts(self, gold: FloatArray, predicted: FloatArray) -> int | None:
         item = self.resamples.item

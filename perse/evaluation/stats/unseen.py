@@ -43,24 +43,63 @@ def joined(value: float, interval: Interval, *, down: float = 0.0, up: float = 0
     return interval.model_copy(update={"low": low, "high": high})
 
 
-def of_correlation(found: Estimate) -> Estimate:
-    """A correlation whose interval knows that so many other items as none of these allows may be paired by chance.
+def of_correlations(value: float | None, interval: Interval, parts: Sequence[tuple[float, int]]) -> Interval:
+    """The interval of a sum of correlations, such as a difference of two, that knows that so many other items as none of these allows may be
+    paired by chance on either side.
 
-    They take their share of it twice, since an item is in pairs with all others: of a perfect one of 100 items 0.93 is left.
+    They take their share of a correlation twice, since an item is in pairs with all others: of a perfect one of 100 items 0.93 is left.
+
+    Args:
+        parts: what each adds to `value`, weight included, and the items that it is of.
     """
-    if found.value is None or found.items == 0:
+    if value is None:
+        return interval
+    lost = [min(1.0, 2 * none_of(items)) * part if items else 0.0 for part, items in parts]
+    return joined(value, interval, down=sum(one for one in lost if one > 0), up=-sum(one for one in lost if one < 0))
+
+
+def of_correlation(found: Estimate) -> Estimate:
+    """The same of one correlation."""
+    parts = [(found.value or 0.0, found.items)]
+    return found.model_copy(update={"interval": of_correlations(found.value, found.interval, parts)})
+
+
+def of_fallen(found: Estimate, fallen: float) -> Estimate:
+    """A value whose interval knows that it may have `fallen` to this with so many other items as none of these allows."""
+    if found.value is None:
         return found
-    lost = min(1.0, 2 * none_of(found.items)) * abs(found.value)
-    ends = {"down": lost} if found.value > 0 else {"up": lost}
-    return found.model_copy(update={"interval": joined(found.value, found.interval, **ends)})
+    return found.model_copy(update={"interval": joined(found.value, found.interval, down=max(0.0, found.value - fallen))})
+
+
+def of_errors(
+    value: float | None, interval: Interval, gold: FloatArray, sides: Sequence[tuple[float, FloatArray]], *, items: int
+) -> Interval:
+    """The interval of a sum of mean absolute errors, such as a difference of two, that knows that other answers of either side may be as far off as
+    the range of true and predicted scores allows.
+
+    Args:
+        gold: (n,), and the predictions of each of `sides`, with its weight.
+    """
+    if value is None or not items:
+        return interval
+    seen = [gold, *(predicted for _, predicted in sides)]
+    worst = farthest(gold, lowest=min(float(one.min()) for one in seen), highest=max(float(one.max()) for one in seen))
+    more = [(weight, none_of(items) * max(0.0, worst - float(np.abs(gold - said).mean()))) for weight, said in sides]
+    down, up = (sum(abs(weight) * one for weight, one in more if (weight > 0) == above) for above in (False, True))
+    return joined(value, interval, down=down, up=up)
 
 
 def of_error(found: Estimate, gold: FloatArray, predicted: FloatArray) -> Estimate:
-    """A mean absolute error whose interval knows that other answers may be as far off as the range of true and predicted scores, (n,), allows."""
-    if found.value is None:
+    """The same of one mean absolute error, of `predicted`, (n,)."""
+    interval = of_errors(found.value, found.interval, gold, [(1.0, predicted)], items=len(gold))
+    return found.model_copy(update={"interval": interval})
+
+
+def of_mean(found: Estimate, most: FloatArray) -> Estimate:
+    """The mean of something of which less is better whose interval knows that other items may have the `most` that these could have had, (n,)."""
+    if found.value is None or found.items == 0:
         return found
-    lowest, highest = min(gold.min(), predicted.min()), max(gold.max(), predicted.max())
-    more = none_of(len(gold)) * max(0.0, farthest(gold, lowest=lowest, highest=highest) - found.value)
+    more = none_of(found.items) * max(0.0, float(most.mean()) - found.value)
     return found.model_copy(update={"interval": joined(found.value, found.interval, up=more)})
 
 

@@ -18,6 +18,7 @@ from perse.evaluation.predictions import expected_value
 from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.shares import share_interval
+from perse.evaluation.stats.unseen import of_correlations
 from perse.identity import draw
 from perse.judgement import Judgement, Status
 from perse.questions.recognition import both_titles
@@ -196,6 +197,7 @@ def apart(bootstrap: Bootstrap, one: Singles) -> Estimate:
     interval = next(
         (one.interval for one in values if one.interval.low is None), bootstrap.interval(value, resampled, reviewers=fewest)
     )
+    interval = of_correlations(value, interval, [(values[0].value, values[0].items), (-values[1].value, values[1].items)])
     return of_items(Estimate(value=value, interval=interval, items=values[0].items + values[1].items))
 
 

@@ -27,6 +27,7 @@ from perse.evaluation.stats.correlation import COEFFICIENTS, BoolArray, Conventi
 from perse.evaluation.stats.estimates import EVEN, Bootstrap
 from perse.evaluation.stats.intervals import Behind
 from perse.evaluation.stats.shares import counted_alike, share_note
+from perse.evaluation.stats.unseen import of_errors
 from perse.evaluation.stats.within import within_every_reviewer
 from perse.judgement import Judgement, Status
 from perse.records import Example, PairwiseExample, PointwiseExample, chooses
@@ -80,7 +81,10 @@ class SharedResamples:
         if metric == "accuracy":
             return self._of_shares(terms, everything)
         if metric == "mae":
-            return self.bootstrap.mean(_weighted([(weight, abs(self.gold - given)) for weight, given in terms]), everything)
+            apart = self.bootstrap.mean(_weighted([(weight, abs(self.gold - given)) for weight, given in terms]), everything)
+            kept = [(weight, given[everything]) for weight, given in terms]
+            interval = of_errors(apart.value, apart.interval, self.gold[everything], kept, items=apart.items)
+            return apart.model_copy(update={"interval": interval})
         found = [self._coefficient(metric, given) for _, given in terms]
         skipped = max((count for _, count in found if count is not None), default=None)
         values = [value for value, _ in found if value is not None]
@@ -92,6 +96,7 @@ class SharedResamples:
         behind = Behind.both(*(self.bootstrap.standing_behind((metric,), self.gold, given)[metric] for _, given in terms))
         interval = self.bootstrap.interval(value, resampled, reviewers=behind.reviewers, texts=behind.texts)
         interval = self.bootstrap.unless_rare(interval, metric, self.gold, sides=terms)
+        interval = self.bootstrap.with_unseen(interval, metric, self.gold, sides=terms, values=values)
         return Estimate(value=value, interval=interval, items=len(self.gold), skipped_reviewers=skipped)
 
     def told(self, metric: str, terms: Terms) -> str:
