@@ -48,6 +48,7 @@ def conclusions(
     *,
     compared: int,
     of_these_texts: bool = False,
+    fair_baselines: bool = True,
 ) -> tuple[Conclusion, ...]:
     """One per judge, in order.
 
@@ -55,10 +56,19 @@ def conclusions(
         differences: of each judge, from every rule that it must beat and, in `WITHIN`, from the unpersonalized row.
         compared: items behind the rows: those that every judge answered that answered any.
         of_these_texts: whether readers share texts and only readers were resampled, so that of other texts nothing is known.
+        fair_baselines: whether those fitted to training data know no answer to these items; else none is held against a judge.
     """
     by_name = {row.name: row for row in rows}
     return tuple(
-        _conclusion(name, summary, [one for one in differences if one.judge == name], by_name, compared, of_these_texts)
+        _conclusion(
+            name,
+            summary,
+            [one for one in differences if one.judge == name],
+            by_name,
+            compared,
+            of_these_texts,
+            fair_baselines=fair_baselines,
+        )
         for name, summary in judges.items()
     )
 
@@ -80,6 +90,8 @@ def _conclusion(
     rows: Mapping[str, Row],
     compared: int,
     of_these_texts: bool,
+    *,
+    fair_baselines: bool,
 ) -> Conclusion:
     rules = [one for one in differences if one.column != WITHIN]
     if not summary.ok:
@@ -97,7 +109,8 @@ def _conclusion(
     taste, about_taste = _taste(row, next((one for one in differences if one.column == WITHIN), None))
     where = ON_THESE_TEXTS if of_these_texts and standing in ("better", "worse") else ""
     words = f"{name}: {_said(standing, told, rules)}{where}: {title} {shown(mine)}{_of(summary, told, compared)}{_against(told, rows)}"
-    more = [*([about_taste] if about_taste else []), *_surpassed(mine.value, rules, rows)]
+    more = [about_taste] if about_taste else []
+    more += _surpassed(mine.value, rules, rows) if fair_baselines else []
     if more:
         words += f". {more[0][0].upper()}{'; '.join(more)[1:]}"
     return Conclusion(judge=name, standing=standing, against=told.baseline, taste=taste, words=words)

@@ -173,7 +173,7 @@ def test_training_data_of_the_other_kind_is_refused() -> None:
 
 
 def test_readers_seen_in_training_are_named_in_a_note() -> None:
-    found = evaluate(EXAMPLES, JUDGEMENTS, train=[*TRAIN, scored("t2", "u0", 5)])
+    found = evaluate(EXAMPLES, JUDGEMENTS, train=[*TRAIN, scored("t2", "u0", 5, item="elsewhere")])
     assert "1 of 2 reviewers are also in the training data; this is no test on unseen readers" in found.notes
 
 

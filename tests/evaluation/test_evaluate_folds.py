@@ -73,7 +73,7 @@ def test_small_folds_have_intervals_together() -> None:
 
 
 def test_a_reader_of_another_folds_training_side_is_not_seen_but_one_of_the_own_is() -> None:
-    trains = [[scored("a", "u1", 5)], [scored("b", "u0", 5)]]
+    trains = [[scored("a", "u1", 5, item="elsewhere")], [scored("b", "u0", 5)]]
     unseen = [Fold(EXAMPLES[:2], trains[0]), Fold(EXAMPLES[2:], trains[1])]
     seen = [Fold(EXAMPLES[:2], trains[0]), Fold(EXAMPLES[2:], trains[0])]
     assert not any("also in the training data" in note for note in evaluate_many({"judge": JUDGEMENTS}, unseen).notes)

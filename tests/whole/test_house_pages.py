@@ -99,3 +99,22 @@ def _names(module: ast.Module) -> list[str]:
             case ast.AnnAssign():
                 found += [part.target.id] if isinstance(part.target, ast.Name) else []
     return found
+
+
+TABLE = re.compile(r"\|[\s:|-]+\|$")
+
+
+def broken_tables(page: str) -> list[str]:
+    """Headers of tables without a row, and lines that a table takes for a row of its own since no empty line stands between."""
+    blocks = re.split(r"^```.*?^```$", page, flags=re.MULTILINE | re.DOTALL)
+    lines = [line.strip() for line in "\n\n".join(blocks).split("\n")]
+    followed = [*zip(lines, [*lines[1:], ""], ["", *lines[:-1]], strict=True)]
+    empty = [before for line, after, before in followed if TABLE.match(line) and not after.startswith("|")]
+    return empty + [after for line, after, _ in followed if line.startswith("|") and after and not after.startswith("|")]
+
+
+def test_a_table_has_rows_and_ends_before_the_next_sentence() -> None:
+    assert broken_tables("| a |\n|---:|\n\nText") == ["| a |"]
+    assert broken_tables("| a |\n|---:|\n| 1 |\nText") == ["Text"]
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    assert {page.name: found for page in pages if (found := broken_tables(page.read_text(encoding="utf-8")))} == {}

@@ -137,3 +137,22 @@ def test_folds_have_each_their_own() -> None:
     row = next(row for row in table.rows if row.name == "text ridge")
     assert row.columns["mae"].items == len(judge)
     assert all(not row.unavailable for row in evaluate(folds[0].examples, judge[:36], train=folds[0].train).rows[:4])
+
+
+def test_baselines_that_know_the_answers_are_not_held_against_a_judge() -> None:
+    """`perse score --split train`, evaluated on its own training side: these rows read the answers, of pure noise too."""
+    train = critics(12, seed=1)
+    judge = [answered(one.id, str(1 + n % 10)) for n, one in enumerate(train)]
+    table = evaluate_many({"judge": judge}, [Fold(train, train)], resamples=100, vectors=vectors)
+    assert "which needs no judge" not in table.verdict[0]
+    assert (
+        "12 of 12 reviewers are also in the training data, and the answers to 72 of 72 items: rows that are fitted to it know these; this is no test on "
+        "unseen readers"
+    ) in table.notes
+    shown = [
+        one.model_copy(update={"query": one.profile[0].text, "item_id": one.profile[0].item_id or ""}) for one in train[::6]
+    ]
+    asked = evaluate_many({"judge": judge[::6]}, [Fold(shown, train)], resamples=100, vectors=vectors)
+    assert any("the answers to 12 of 12 items" in note for note in asked.notes)
+    others = evaluate_many({"judge": judge}, [Fold(train, critics(12, seed=2))], resamples=100, vectors=vectors)
+    assert "which needs no judge" in others.verdict[0] and not any("the answers to" in note for note in others.notes)
