@@ -27,10 +27,10 @@ from perse.evaluation.predictions import (
     check_labels,
     gold_scores,
     of_items,
-    only,
     score_predictions,
     training_means,
 )
+from perse.evaluation.seen import answered_in_training, seen_in_training
 from perse.evaluation.shared_texts import crossed, of_these_texts, to_draw
 from perse.evaluation.stats.correlation import BoolArray
 from perse.evaluation.stats.estimates import Bootstrap
@@ -41,7 +41,7 @@ from perse.evaluation.verdict import conclusions
 from perse.judgement import Judgement, Prices, Status
 from perse.models.vectors import Vectors
 from perse.progress import OnProgress, unseen
-from perse.records import Example, PointwiseExample, chooses
+from perse.records import Example, chooses
 from perse.results.result import Estimate, Interval
 from perse.scale import Scale
 
@@ -188,7 +188,7 @@ def evaluate_many(
             found.differences,
             compared=int(found.ok.sum()),
             of_these_texts=of_these_texts(items.examples, two_way=two_way),
-            fair_baselines=not _answered_in_training(items),
+            fair_baselines=not answered_in_training(items),
         ),
         differences=found.differences,
         training_means=found.training_means,
@@ -200,7 +200,7 @@ def evaluate_many(
             *notes,
             *items.notes,
             *_cross_fitted(items),
-            *_seen_in_training(items),
+            *seen_in_training(items),
             *crossed(items.examples, two_way=two_way),
             *found.notes,
             *([UNADJUSTED.format(judges=len(judges))] if len(judges) > 1 else []),
@@ -319,41 +319,6 @@ def _cross_fitted(items: Items) -> list[str]:
     if len(items.folds) == 1:
         return []
     return [f"cross-fitted over {len(items.folds)} folds: baselines and training means are those of each fold's training side"]
-
-
-def _seen_in_training(items: Items) -> list[str]:
-    """Reviewers may be in the training side of another fold, but not of their own."""
-    asked = {example.reviewer_id for example in items.examples}
-    seen: set[str | None] = set()
-    for fold in items.folds:
-        trained = {example.reviewer_id for example in fold.train or ()}
-        seen |= trained & {example.reviewer_id for example in fold.examples}
-    if not seen:
-        return []
-    known = _answered_in_training(items)
-    also = (
-        f", and the answers to {known} of {len(items.examples)} items: rows that are fitted to it know these" if known else ""
-    )
-    return [f"{len(seen)} of {len(asked)} reviewers are also in the training data{also}; this is no test on unseen readers"]
-
-
-def _answered_in_training(items: Items) -> int:
-    """Items whose own answer is in the training side of their fold, be it as a reference or in a profile."""
-
-    def key(example: Example) -> tuple[str | None, str | None, str]:
-        about = example.item_id if isinstance(example, PointwiseExample) else getattr(example, "query", example.id)
-        return example.reviewer_id, getattr(example, "aspect", None), str(about)
-
-    count = 0
-    for fold in items.folds:
-        readers = {example.reviewer_id for example in fold.examples}
-        theirs = [example for example in fold.train or () if example.reviewer_id in readers]
-        known = {key(example) for example in theirs if example.reference}
-        known |= {
-            (one.reviewer_id, None, past.item_id or past.text) for one in only(PointwiseExample, theirs) for past in one.profile
-        }
-        count += sum(key(example) in known for example in fold.examples)
-    return count
 
 
 def _without_distribution(items: Items, row: str) -> list[str]:

@@ -32,6 +32,7 @@ from perse.evaluation.comparing.words import MAE, sentence
 from perse.evaluation.differences import PROFILE_AVERAGE, above_coin, as_labels, labels_alone
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.predictions import answer_scale, gold_scores
+from perse.evaluation.seen import seen_in_training
 from perse.evaluation.shared_texts import crossed, of_these_texts, to_draw
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, pearson
 from perse.evaluation.stats.estimates import EVEN, SCORE_COLUMNS, SKIPPING, Bootstrap
@@ -137,6 +138,7 @@ def compare(
         notes=(
             *notes,
             *items.notes,
+            *seen_in_training(items),
             *([f"{name} is not compared with: {missing[name]}"] if name in missing else ()),
             *crossed(items.examples, two_way=two_way),
             *([P_BY_REVIEWERS] if two_way else ()),

@@ -149,6 +149,12 @@ def test_baselines_that_know_the_answers_are_not_held_against_a_judge() -> None:
         "12 of 12 reviewers are also in the training data, and the answers to 72 of 72 items: rows that are fitted to it know these; this is no test on "
         "unseen readers"
     ) in table.notes
+    beside = compare(
+        {"judge": judge, "other": judge[::-1]}, [Fold(train, train)], resamples=100, permutations=199, vectors=vectors
+    )
+    assert [note for note in table.notes if "the answers to" in note] == [
+        note for note in beside.notes if "the answers to" in note
+    ]
     shown = [
         one.model_copy(update={"query": one.profile[0].text, "item_id": one.profile[0].item_id or ""}) for one in train[::6]
     ]
