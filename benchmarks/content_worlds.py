@@ -46,11 +46,14 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=200)
     parser.add_argument("--resamples", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", help="one kind of worlds, or all that begin so, such as: popular")
     parser.add_argument("--small", action="store_true", help="only see that it runs")
     options = parser.parse_args()
     if options.small:
         options.worlds, options.resamples = 2, 100
     for nth, name in enumerate(WORLDS):
+        if not name.startswith(options.only or ""):
+            continue
         found: defaultdict[str, list[float]] = defaultdict(list)
         for number in track(range(options.worlds), description=name, console=Console(stderr=True)):
             for key, value in _world(np.random.default_rng((options.seed, nth, number)), name, options.resamples).items():

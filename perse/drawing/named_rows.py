@@ -21,6 +21,10 @@ ROW = 0.36
 _LETTERS = 58  # that fit the width of a sheet
 
 
+LONG_REASON = "no value; why stands below the tables"
+"""In place of a reason that a row has no room for: cut, it would not say why."""
+
+
 @dataclass(frozen=True)
 class NamedRow:
     """What stands in a row: a value with its whiskers, or in words why there is none."""
@@ -52,7 +56,7 @@ def dots(axis: Axes, rows: Sequence[NamedRow]) -> None:
         value = None if row.estimate is None else row.estimate.value
         if row.estimate is None or value is None:
             reason = row.missing or (row.estimate.interval.reason if row.estimate else "") or "undefined"
-            shown = plain(reason, _LETTERS)
+            shown = plain(reason if len(reason) <= _LETTERS else LONG_REASON)
             axis.text(0, y, shown, transform=axis.get_yaxis_transform(), color=DIM, fontsize=8.5, va="center", style="italic")
             continue
         low, high = row.estimate.interval.low, row.estimate.interval.high

@@ -112,3 +112,15 @@ def test_a_matplotlibrc_changes_nothing_of_what_is_drawn() -> None:
 def test_a_figure_is_saved_with_its_numbers(tmp_path: Path, pointwise: dict[str, Figure]) -> None:
     save_figure(pointwise["failures"], tmp_path / "figures")
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == ["failures.csv", "failures.png", "failures.svg"]
+
+
+def test_a_reason_without_room_in_its_row_is_not_cut_into_one_that_says_nothing() -> None:
+    found = evaluation(scores("ours", GOLD, NEAR))
+    missing = "the embedding model sentence-transformers/all-MiniLM-L6-v2 is not on this machine; give --embedding-model FOLDER"
+    rows = [
+        row.model_copy(update={"unavailable": missing, "columns": {}}) if row.name == "user+item bias" else row
+        for row in found.rows
+    ]
+    figure = metric(found.model_copy(update={"rows": tuple(rows)}), "kendall")
+    assert "no value; why stands below the tables" in figure.svg and "…" not in figure.svg
+    assert any(missing in str(cell) for row in figure.rows for cell in row)
