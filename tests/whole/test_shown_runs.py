@@ -161,6 +161,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "row_attention": (),
     "rounding": ("--model", "MODEL", "--examples", "examples.jsonl"),
     "rounding_in_training": ("--model", "MODEL"),
+    "content_worlds": (),
     "chosen_weights": (),
     "shared_pairs": (),
     "shared_texts": (),

@@ -1,7 +1,8 @@
 """Evidence for every review of a data set, each as if its reader were unknown (see `content` and `others`).
 
 A validation reader's reviews are estimated by the model of the whole training side, those of a training reader by a model that left out a tenth
-of the training readers, this one among them: so training sees estimates of the same kind as validation, and none has seen its target. Where
+of the training readers, this one among them: so training sees estimates of the same kind as validation, and none is made with its target. (Within one text what is left out shows: the
+numbers are lower where the score is higher, which whoever knows the text by heart can learn, and new readers have not. docs/results.md, benchmarks/content_worlds.py.) Where
 validation asks about texts that training does not know (`new_texts`), training must meet texts so, too: their part of the texts is left out as
 well, and nothing is said of other readers.
 """
