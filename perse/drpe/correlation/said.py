@@ -18,10 +18,11 @@ def notes(found: Correlations, baselines: Baselines | None) -> tuple[str, ...]:
         "candidate",
         f"|Pearson| as published has no sign, so its interval cannot go below 0, and of a metric that has nothing to do with people it is not 0: {_of_nothing(found.compared)} on "
         f"average with {found.compared} independent candidates, and those of a document are not independent. Its interval beginning at 0 says that none was shown",
-        f"95% intervals: documents drawn anew with all their candidates, {found.resamples:,} resamples, seed {found.seed}",
+        f"95% intervals: documents drawn anew with all their candidates, {found.resamples:,} resamples, seed {found.seed}; their ends also reach as far as candidates allow that a method is far off "
+        "so rarely that none is here",
         "the method that agrees most was chosen by these candidates, so its correlation is flattered a little: that it agrees is said only where the highest of as many that know "
-        "nothing would rarely be as high (p of so many, below 0.05); that it is higher is said only where the interval of the paired "
-        "difference leaves out 0 and the adjusted p is below 0.05",
+        "nothing would rarely be as high (p of so many, at most 0.05); that it is higher is said only where the interval of the paired "
+        "difference leaves out 0 and the adjusted p is at most 0.05",
     ]
     said += of_selection(selected)
     if found.compared < len(selected.items):
