@@ -10,11 +10,13 @@ from drpe_correlate_builders import candidate, document, documents, graded
 from scipy import stats
 
 from perse.drpe.correlation.correlating import Correlations, absolute, correlate
+from perse.drpe.correlation.of_many import of_many
 from perse.drpe.correlation.systems import by_resamples_alone, by_system
 from perse.drpe.documents import Documents
 from perse.drpe.selection import Key, Selected, select
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.intervals import expanded_levels
 from perse.evaluation.stats.resamples import Resamples, times_drawn
 from perse.evaluation.stats.unseen import none_of
@@ -253,3 +255,11 @@ def test_a_correlation_of_systems_knows_of_candidates_that_a_metric_is_far_off()
     lost = alone.value * (1 - 1 / np.sqrt(1 + noise / np.var(means)))
     assert told.interval.low == pytest.approx(alone.value - np.hypot(alone.value - alone.interval.low, lost))
     assert told.interval.high == alone.interval.high and lost > 0.01
+
+
+def test_p_of_so_many_is_of_a_correlation_above_0_alone() -> None:
+    generator = np.random.default_rng(6)
+    people = generator.normal(0, 1, 80)
+    metrics = {"right": people + generator.normal(0, 1, 80), "reversed": -people + generator.normal(0, 1, 80)}
+    found = of_many(people, metrics, Bootstrap.over(np.repeat(np.arange(20), 4), resamples=200, seed=0))
+    assert found["right", "pooled"] <= 0.05 and found["reversed", "pooled"] == 1

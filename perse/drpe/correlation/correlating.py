@@ -72,7 +72,7 @@ class Correlations:
     left_out: tuple[str, ...]
     """Methods without a score for any candidate."""
     of_many: Mapping[tuple[str, str], float]
-    """By method and level (pooled, within): p of Pearson's above or below 0, given how many were looked at (`of_many`)."""
+    """By method and level (pooled, within): p of a Pearson above 0, given how many were looked at; of one below 0 it is 1 or nearly so (`of_many`)."""
     resamples: int
     seed: int
 

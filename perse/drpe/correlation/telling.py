@@ -137,7 +137,7 @@ def _pooled(found: Correlations, baselines: Baselines | None) -> Table:
         rows=tuple(rows),
         breaks=_breaks(found, baselines),
         notes=(
-            f"p of so many: of Pearson other than 0, adjusted for looking at {len(found.rows)} methods, pooled and within documents",
+            f"p of so many: of a Pearson above 0, doubled as for two sides (of one below 0 it is 1), adjusted for looking at {len(found.rows)} methods, pooled and within documents",
             f"published: |Pearson| over 400 candidates of {published.DOCUMENTS} documents of SummEval, by the metrics' own models; not of these candidates. "
             f"DRPE has {published.of_summeval('DRPE')} there, a plain comparison by the same model (GPT-D3) {published.of_summeval('GPT-D3')}",
             "Kendall is tau-b",
