@@ -204,7 +204,8 @@ def _alpha(scores: FloatArray, *, bootstrap: Bootstrap) -> Estimate:
     behind = deciding(scores[items, annotators], bootstrap.reviewer[items])
     two = int(((~np.isnan(scores)).sum(axis=1) >= 2).sum())
     interval = _together(scores, bootstrap.reviewer).allowed(bootstrap.interval(value, resampled, reviewers=behind))
-    return Estimate(value=value, interval=interval, items=two)
+    # Items that nobody saw may be rated as far apart as scores go, some twice as far as chance puts them: that takes their share twice, too.
+    return of_correlation(Estimate(value=value, interval=interval, items=two))
 
 
 def _together(scores: FloatArray, group: IntArray) -> Departures:

@@ -18,6 +18,7 @@ from perse.errors import BadInput
 from perse.evaluation.annotators.file import read_ratings
 from perse.evaluation.annotators.measuring import Dimension, Ratings, alpha_of, annotator_agreement, coincidences
 from perse.evaluation.annotators.telling import agreement_result
+from perse.evaluation.stats.unseen import none_of
 from perse.results.markdown import markdown
 
 REAL = SHARED / "summeval_op" / "summeval-op-detailed.jsonl"
@@ -275,3 +276,12 @@ def test_every_pair_of_annotators_is_told_of_because_they_are_many() -> None:
     ratings = Ratings("fluency", ("a", "b", "c", "d"), scores, np.arange(8))
     annotator_agreement([ratings], resamples=100, on_progress=lambda *step: told.append(step))
     assert told == [("fluency", done, 6) for done in range(7)]
+
+
+def test_annotators_who_agreed_throughout_may_differ_on_others() -> None:
+    scores = np.random.default_rng(0).integers(1, 6, 160).astype(float)
+    same = Ratings(
+        dimension="d", annotators=("a", "b", "c"), group=np.repeat(np.arange(40), 4), scores=np.stack([scores] * 3, axis=1)
+    )
+    [found] = annotator_agreement([same], resamples=100).dimensions
+    assert found.alpha.value == pytest.approx(1) and found.alpha.interval.low == pytest.approx(1 - 2 * none_of(160))
