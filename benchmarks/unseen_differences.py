@@ -5,7 +5,7 @@
 *One judge minus another*: the first says the readers' score give or take 0.4 and, at a rate, anything; the other errs everywhere a little, so that
 both have the same correlation (of MAE, in a study: half a point off, and four at the rate; the other always as far off as that is on average). *Both*: p of the
 exchange, which `perse compare` asks for, too. *Ordinary*: two judges that know equally little; *truly*: two of which the first knows more, where a difference is there to
-be seen. *Values*: weighted kappa, RPS and pairs in order of a judge that says the very score and, at the rate, any; alpha of three annotators who do. *Systems*: the correlation of 16
+be seen. *Values*: weighted kappa, RPS and pairs in order of a judge that says the very score and, at the rate, any; *annotators*: alpha of three who do. *Systems*: the correlation of 16
 systems' means, of a metric on a scale of -3 to 3 that follows people and is at the far end of it at the rate.
 
 *Resamples alone*: before what no sample shows was thought of (`perse.evaluation.stats.unseen`). *Too high*: the interval lies above the truth, which is 0 of a
@@ -24,7 +24,7 @@ from rich.progress import track
 from scipy import stats
 
 from perse.drpe.correlation.systems import by_resamples_alone, by_system
-from perse.evaluation.annotators.measuring import Ratings, alpha_of, annotator_agreement, coincidences
+from perse.evaluation.annotators.measuring import alpha, alpha_of, coincidences
 from perse.evaluation.comparing.results import LEVEL
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.metrics.samples import Scored
@@ -69,6 +69,10 @@ def main() -> None:
     for documents in DOCUMENTS:
         for rate in RATES[:-1]:
             kinds[f"systems | {documents} x {SYSTEMS} | {rate:.1%}"] = _ordering(documents, rate, options.resamples)
+    for readers, texts in SHAPES:
+        draws = Bootstrap.over(np.repeat(np.arange(readers), texts), resamples=options.resamples, seed=0)
+        for rate in RATES:
+            kinds[f"annotators | {readers} x {texts} | {rate:.1%}"] = _rated(draws, rate)
     print(
         "| world | readers x texts | rate | of | truth | resamples alone: too high | too low | width | as told: too high | too low | width | both |"
     )
@@ -177,14 +181,20 @@ def _valued(draws: Bootstrap, rate: float) -> Callable[[np.random.Generator], Fo
             found = METRICS[name].function(scored)
             assert found is not None and found.value is not None
             yield name, found.value, truth, before.interval, found.interval, None
-        rated = np.where(generator.random((size, 3)) < rate, generator.integers(1, 11, (size, 3)), gold[:, None])
-        by_three = Ratings(dimension="d", annotators=("a", "b", "c"), group=draws.reviewer, scores=rated)
-        [dimension] = annotator_agreement([by_three], resamples=draws.resamples.drawn.shape[1]).dimensions
-        drawn = draws.interval(
-            dimension.alpha.value, alpha_of(draws.resamples.sums(coincidences(rated).T).T), reviewers=draws.reviewers
-        )
-        assert dimension.alpha.value is not None
-        yield "alpha", dimension.alpha.value, None, drawn, dimension.alpha.interval, None
+
+    return world
+
+
+def _rated(draws: Bootstrap, rate: float) -> Callable[[np.random.Generator], Found]:
+    size = len(draws.reviewer)
+
+    def world(generator: np.random.Generator) -> Found:
+        gold = generator.integers(1, 11, (size, 1)).astype(np.float64)
+        scores = np.where(generator.random((size, 3)) < rate, generator.integers(1, 11, (size, 3)), gold)
+        found = alpha(scores, bootstrap=draws)
+        drawn = alpha_of(draws.resamples.sums(coincidences(scores).T).T)
+        assert found.value is not None
+        yield "alpha", found.value, None, draws.interval(found.value, drawn, reviewers=draws.reviewers), found.interval, None
 
     return world
 

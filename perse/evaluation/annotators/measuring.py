@@ -151,7 +151,7 @@ def _dimension(ratings: Ratings, *, resamples: int, seed: int, on_progress: OnPr
         name=ratings.dimension,
         items=int(rated.sum()),
         groups=len(np.unique(ratings.group[rated])),
-        alpha=_alpha(scores, bootstrap=bootstrap),
+        alpha=alpha(scores, bootstrap=bootstrap),
         mean={name: _mean(name, [found for _, found in pairs], bootstrap) for name in COLUMNS},
         pairs=tuple(pair for pair, _ in pairs),
         rest=tuple(rest),
@@ -194,7 +194,7 @@ def _mean(name: str, of_pairs: Sequence[_Correlated], bootstrap: Bootstrap) -> E
     return of_correlation(Estimate(value=value, interval=interval, items=items, skipped_reviewers=max(skipped, default=None)))
 
 
-def _alpha(scores: FloatArray, *, bootstrap: Bootstrap) -> Estimate:
+def alpha(scores: FloatArray, *, bootstrap: Bootstrap) -> Estimate:
     """Of items that two annotators or more rated; none where there are no such items."""
     table = coincidences(scores)
     plain = float(alpha_of(table.sum(axis=0)[None])[0])
