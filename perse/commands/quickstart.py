@@ -42,6 +42,8 @@ def quickstart(
 
     Example:  perse quickstart reviews.csv texts.csv --minutes 10
     """
+    from perse.files.belongings import resolved
+    from perse.files.locking import locked
     from perse.quickstart.journal import opened
     from perse.quickstart.understanding import understand
 
@@ -51,24 +53,20 @@ def quickstart(
         if not sys.stdin.isatty():
             raise BadInput("is this right? There is no terminal to ask on: give --yes to go on, or --map to put it right")
         typer.confirm("Is this right? (no: put it right by --map FIELD=COLUMN)", default=True, abort=True, err=True)
-    journal = opened(out, [path for path in (reviews, texts) if path], minutes, say)
-    from perse.engines.sixteen_bit import slow_in_16_bit
-    from perse.quickstart.steps import walk
+    files = {"reviews": reviews} | ({"texts": texts} if texts else {})
+    with locked(resolved(out)):
+        journal = opened(out, files, minutes, say)
+        from perse.engines.sixteen_bit import slow_in_16_bit
+        from perse.quickstart.steps import walk
 
-    walk(
-        understood,
-        journal,
-        model=model,
-        dtype="float32" if slow_in_16_bit() else "bfloat16",
-        embedding_model=embedding_model,
-    )
-    say(
-        f"\nall of it took {sum(ran.seconds for ran in journal.kept.ran) / 60:.1f} minutes; the commands, to be edited and typed again:"
-    )
+        dtype = "float32" if slow_in_16_bit() else "bfloat16"
+        walk(understood, journal, model=model, dtype=dtype, embedding_model=embedding_model)
+    page = out / "report" / "report.html"
+    took = sum(ran.seconds for ran in journal.kept.ran) / 60
+    say(f"\nall of it took {took:.1f} minutes. The commands, to be edited and typed again:")
     for ran in journal.kept.ran:
         say(f"  {ran.shown}")
-    page = out / "report" / "report.html"
-    say(f"next: open {page}; perse ask --judge {out / 'judge'} asks about one new text")
+    say(f"next: open {page}, or ask about one new text: perse ask --judge {out / 'judge'} --reviews FILE --text TEXT")
     if sys.stdin.isatty() and sys.stderr.isatty():
         typer.launch(str(page))
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -27,6 +28,8 @@ from perse.strict import Strict
 
 NAME = "quickstart.json"
 
+STOPPED = (130, -2)
+"""Exit codes of a command that Ctrl-C has ended."""
 Run = Callable[[Sequence[str]], int]
 """Runs `perse` with these words and gives its exit code."""
 
@@ -75,6 +78,8 @@ class Journal:
         self.say(f"\n$ {shown}")
         began = time.monotonic()
         code = self.run(words)
+        if code in STOPPED:
+            raise KeyboardInterrupt
         if code:
             raise BadInput(
                 f"the command above ended with exit code {code}; what is finished is kept in {self.folder}: mend what it says and type the "
@@ -87,13 +92,15 @@ class Journal:
         write_whole(self.folder / NAME, json.dumps(self.kept.model_dump(mode="json"), indent=2) + "\n")
 
 
-def opened(folder: Path, files: Sequence[Path], minutes: float, say: Callable[[str], None]) -> Journal:
+def opened(folder: Path, files: Mapping[str, Path], minutes: float, say: Callable[[str], None]) -> Journal:
     """The journal in `folder`, begun or gone on with.
 
+    Args:
+        files: what it begins with, by what each is for.
     Raises:
         BadInput: the folder holds something else, or a quickstart of other files or another budget.
     """
-    digests = {path.name: file_digest(path) for path in files}
+    digests = {role: file_digest(path) for role, path in files.items()}
     place = folder / NAME
     if place.exists():
         try:
@@ -103,8 +110,8 @@ def opened(folder: Path, files: Sequence[Path], minutes: float, say: Callable[[s
             raise BadInput(f"{place} is damaged ({why}); choose another --out") from None
         if (kept.files, kept.minutes) != (digests, minutes):
             raise BadInput(
-                f"{folder} holds a quickstart of {', '.join(kept.files)} as they were, within {kept.minutes:g} minutes; choose another --out, or "
-                "give the same files and --minutes"
+                f"{folder} holds a quickstart of other files, or of these as they were before, or within other --minutes ({kept.minutes:g}); choose "
+                "another --out, or give the same files and minutes"
             )
         return Journal(folder, kept, say)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -116,5 +123,17 @@ def opened(folder: Path, files: Sequence[Path], minutes: float, say: Callable[[s
 
 
 def in_a_process(words: Sequence[str]) -> int:
-    """As typed in a shell: it writes to this terminal, and Ctrl-C reaches it."""
-    return subprocess.run([sys.executable, "-m", "perse", *words], check=False).returncode
+    """As typed in a shell: it writes to this terminal, and Ctrl-C reaches it, which then says what it keeps and ends.
+
+    A SIGTERM is handed on. A command whose quickstart was killed with -9 goes on, and holds its folder until it is done.
+    """
+    with subprocess.Popen([sys.executable, "-m", "perse", *words]) as process:
+        before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+        try:
+            while True:
+                try:
+                    return process.wait()
+                except KeyboardInterrupt:
+                    continue
+        finally:
+            signal.signal(signal.SIGTERM, before)

@@ -23,7 +23,7 @@ from perse.training.rows.branches import Branch
 from perse.training.rows.schedule import Schedule
 from perse.training.rows.trie import packed, row_size
 
-TOKENS = 768
+TOKENS = 512
 """Of the row that is timed, where the run's rows are longer; its first example is timed whole."""
 SECONDS = 4.0
 """For so long it is timed again and again; the median counts."""
