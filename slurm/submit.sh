@@ -4,7 +4,7 @@
 #   slurm/submit.sh [sbatch options] -- --config RECIPE data.path=DIR output=RUN [key=value ...]
 #
 # Run on the login node. Everything before -- goes to sbatch, everything behind it to `perse preflight` and to training. Paths are
-# relative to the repository. The environment is that of train.sbatch, and GPU is the kind to plan memory for (GPU=h100-80gb).
+# relative to the repository. The environment is that of train.sbatch, and GPU is the kind to plan memory for (a100-80gb unless you say GPU=h100-80gb).
 #
 # Trade-off: only --nodes (-N) and --gpus-per-node are understood here, because the number of processes depends on them; what else
 # sbatch is asked for it judges itself.
@@ -58,7 +58,7 @@ else
 fi
 ACCELERATE_CONFIG=${ACCELERATE_CONFIG:-$("${perse[@]}" train --launch-file "$@")}
 export ACCELERATE_CONFIG
-"${perse[@]}" preflight --nodes "$nodes" --gpus-per-node "$gpus" --launch "$ACCELERATE_CONFIG" ${GPU:+--gpu "$GPU"} "$@"
+"${perse[@]}" preflight --nodes "$nodes" --gpus-per-node "$gpus" --launch "$ACCELERATE_CONFIG" --gpu "${GPU:-a100-80gb}" "$@"
 
 mkdir -p logs # sbatch makes no folder, and a job without its log fails unheard
 exec sbatch --output=logs/%x-%j.log "${options[@]}" slurm/train.sbatch "$@"

@@ -25,6 +25,7 @@ from perse.commands.measuring.report import report
 from perse.commands.models import app as models_app
 from perse.commands.plan import plan
 from perse.commands.preflight import preflight
+from perse.commands.quickstart import quickstart
 from perse.commands.rehearsal.app import app as rehearsal_app
 from perse.commands.scoring.app import app as score_app
 from perse.commands.serve import EXAMPLES as OF_SERVING
@@ -45,7 +46,7 @@ app.add_typer(study_app, name="study")
 app.add_typer(score_app, name="score")
 app.command(epilog=OF_TRAINING)(train)
 app.command(epilog=OF_SERVING)(serve)
-for command in (ask, evaluate, compare, agreement, report, plan, preflight, doctor):
+for command in (quickstart, ask, evaluate, compare, agreement, report, plan, preflight, doctor):
     app.command()(command)
 _OWN = [str(group.name) for group in app.registered_groups] + [
     str(each.callback.__name__) for each in app.registered_commands if each.callback

@@ -17,7 +17,7 @@ def plan(
     *,
     overrides: Overrides = None,
     config: TrainingConfig = "embedded_lora",
-    gpu: Gpu = "a100-80gb",
+    gpu: Gpu = None,
     gpus: Annotated[int, typer.Option(min=1, help="How many of them train together.")] = 1,
     mfu: Annotated[float, typer.Option(min=0.01, max=1.0, help="Share of the GPU's peak that is assumed to be reached.")] = 0.4,
     tflops: Annotated[
@@ -27,6 +27,9 @@ def plan(
 ) -> None:
     """Predict what a training run needs, before anything is trained: memory, steps, hours, and the settings that fit.
 
+    Without --gpu this machine is planned for; where no data sheet says its speed, a short row is timed.
+
+    Example:  perse plan --config embedded_lora data.path=work/data
     Example:  perse plan --config llama2_7b_lora data.path=work/data --gpu a100-80gb --gpus 8
     """
     from rich.console import Console
@@ -34,11 +37,14 @@ def plan(
     from perse.settings.training import load_config
     from perse.training.planning.hardware import device
 
-    settings, named = load_config(config, overrides or []), device(gpu)
+    settings, named = load_config(config, overrides or []), gpu and device(gpu)
     from perse.training.planning.plan import plan as planned
+    from perse.training.planning.speed import device_here
     from perse.training.planning.telling import plan_result
 
     console = Console(stderr=True)
     with console.status("planning"):
-        found = planned(settings, device=named, devices=gpus, mfu=mfu, peak=tflops and tflops * 1e12)
+        found = planned(
+            settings, device=named or device_here(), devices=gpus, mfu=mfu, peak=tflops and tflops * 1e12, measure=True
+        )
     show_result(plan_result(found, checkpointing=settings.train.gradient_checkpointing), medium)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def preflight(
     overrides: Overrides = None,
     config: TrainingConfig = "embedded_lora",
-    gpu: Gpu = "a100-80gb",
+    gpu: Gpu = None,
     nodes: Annotated[int, typer.Option(min=1, help="How many machines train together.")] = 1,
     gpus_per_node: Annotated[int, typer.Option(min=1, help="Devices of each.")] = 1,
     launch: Annotated[
@@ -30,6 +30,8 @@ def preflight(
     as_json: options.AsJson = False,
 ) -> None:
     """Look at all that a training run needs, before GPUs are asked for: settings, model, data, memory, disk. No GPU is needed.
+
+    Without --gpu this machine is looked at.
 
     The rows are made on the way and kept in the run folder, where training finds them.
 
@@ -41,11 +43,12 @@ def preflight(
     from perse.training.launched import told_in
     from perse.training.planning.hardware import device
 
-    settings, named, sharding = load_config(config, overrides or []), device(gpu), told_in(launch) if launch else "none"
+    settings, named, sharding = load_config(config, overrides or []), gpu and device(gpu), told_in(launch) if launch else "none"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    from perse.training.planning.speed import device_here
     from perse.training.preflight import preflight as looked_at
 
-    checks = looked_at(settings, device=named, devices=nodes * gpus_per_node, sharding=sharding)
+    checks = looked_at(settings, device=named or device_here(), devices=nodes * gpus_per_node, sharding=sharding)
     for check in checks:
         if check.problem or not quiet:
             err.print(_line(check), soft_wrap=True)

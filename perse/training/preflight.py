@@ -30,6 +30,7 @@ from perse.training.planning.disk import check_disk
 from perse.training.planning.hardware import Device
 from perse.training.planning.placement import optimizer_divided
 from perse.training.planning.plan import plan
+from perse.training.planning.telling import time_words
 from perse.training.rows.prepare import Prepared, renderer_for
 from perse.training.saving.checkpoints import CHECKPOINTS, whole_checkpoint
 from perse.training.trainer import made_of, prepared_once, run_identity
@@ -123,7 +124,7 @@ def _model(config: TrainConfig) -> str:
 def _memory(config: TrainConfig, prepared: Prepared, *, device: Device, devices: int, sharding: Sharding) -> str:
     check_undivided(config.model, sharding=sharding)
     check_whole(config.train.optimizer, sharding=sharding)
-    found = plan(config, device=device, devices=devices, prepared=prepared)
+    found = plan(config, device=device, devices=devices, prepared=prepared, measure=True)
     sharded, checkpointing = sharding in ("fsdp2", "zero3"), config.train.gradient_checkpointing
     if sharding in ("zero1", "zero2"):
         bf16 = config.train.precision == "bf16"
@@ -138,7 +139,8 @@ def _memory(config: TrainConfig, prepared: Prepared, *, device: Device, devices:
             f"about {way.total / 1e9:.1f} GB are needed on each device ({device.name}) with {sharding} and train.gradient_checkpointing="
             f"{str(checkpointing).lower()}, and {usable / 1e9:.1f} GB can be filled; `perse plan` says what would do"
         )
-    hours = "hours not known" if found.hours is None else f"about {found.hours:.1f} hours (assumed)"
+    how = "assumed" if found.reached is None else "measured on a short row"
+    hours = "time not known" if found.hours is None else f"about {time_words(found.hours)} ({how})"
     return f"{way.total / 1e9:.1f} of {usable / 1e9:.1f} GB on each device ({device.name}), as predicted; {hours}"
 
 

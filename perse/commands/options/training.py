@@ -37,6 +37,9 @@ Overrides = Annotated[
 ]
 ShowRecipes = Annotated[bool, typer.Option("--recipes", help="List the packaged recipes and stop.")]
 Gpu = Annotated[
-    str,
-    typer.Option(help="a10, a100-40gb, a100-80gb, h100-80gb, h200, l4, l40s, or cpu (this machine).", autocompletion=_devices),
+    str | None,
+    typer.Option(
+        help="a10, a100-40gb, a100-80gb, h100-80gb, h200, l4, l40s, or cpu; by default what this machine has.",
+        autocompletion=_devices,
+    ),
 ]

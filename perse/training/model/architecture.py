@@ -130,18 +130,25 @@ def _described(name: str) -> Path:
 
 
 def meta_model(config: TrainConfig, described: Architecture, *, checkpointing: bool) -> Any:
-    """The model that training would have, adapter included, on the meta device: shapes and types, no weights.
+    """`drawn_model` on the meta device: shapes and types, no weights."""
+    return drawn_model(config, described, checkpointing=checkpointing, place="meta")
+
+
+def drawn_model(config: TrainConfig, described: Architecture, *, checkpointing: bool, place: str) -> Any:
+    """The model that training would have, adapter included, with weights drawn at random.
 
     Weights that will be held in 4 bits are whole here, for the model's code to compute with, and marked with what they will
     take. A dropout of the adapter counts where it is applied, which is where branches share nothing.
 
+    Args:
+        place: the device on which it is made.
     Raises:
         BadInput: nothing of it would be trained.
     """
     import torch
     from transformers import AutoModelForCausalLM
 
-    with torch.device("meta"):
+    with torch.device(place):
         make: Any = AutoModelForCausalLM.from_config
         model = make(described.config, dtype=getattr(torch, config.model.dtype))
         model.config.use_cache = False

@@ -22,6 +22,7 @@ from perse.training.planning.flops import passed, training_flops
 from perse.training.planning.hardware import Device
 from perse.training.planning.memory import activations, gathered, static_memory
 from perse.training.planning.placement import Needs, Placement, chosen, placements, remedies
+from perse.training.planning.speed import device_here, reached
 from perse.training.rows.packable import check_packable
 from perse.training.rows.prepare import Prepared, renderer_for
 from perse.training.watch.apart import rows_apart
@@ -71,6 +72,7 @@ class Plan:
     flops: float
     mfu: float
     peak: float | None
+    reached: float | None
     hours: float | None
     watch: WatchPlan | None
     disk: Disk
@@ -91,6 +93,7 @@ def plan(
     peak: float | None = None,
     quiet: bool = True,
     prepared: Prepared | None = None,
+    measure: bool = False,
 ) -> Plan:
     """What the run of `config` would need on `devices` devices, each with rows of its own.
 
@@ -99,6 +102,7 @@ def plan(
         peak: operations a second of one device, instead of its data sheet's.
         quiet: draw no progress bar.
         prepared: the rows, where they are made already.
+        measure: time a short row where `device` is this machine's, the run fits it, and its peak is not known: some ten seconds.
     Raises:
         BadInput, ModelNotFound: as training would, and for a mixture of experts.
     """
@@ -149,6 +153,9 @@ def plan(
     sharding: Sharding = "fsdp2" if devices > 1 and (way or ways[-1]).sharded else "none"
     _, judged = watched_as_planned(config, prepared, process=Launched(devices, 0, sharding))
     peak = peak or (device.bfloat16 if computed_in_16 else device.float32)
+    timed = measure and peak is None and way is not None and config.model.quantize is None and device == device_here()
+    speed = reached(config, described, prepared.schedule) if timed else None
+    rate = peak * mfu if peak else speed
     return Plan(
         parameters=counts[0],
         trainable=counts[1],
@@ -178,7 +185,8 @@ def plan(
         flops=flops,
         mfu=mfu,
         peak=peak,
-        hours=flops / (peak * mfu * devices) / 3600 / (1 - (judged.share if judged else 0)) if peak else None,
+        reached=speed,
+        hours=flops / (rate * devices) / 3600 / (1 - (judged.share if judged else 0)) if rate else None,
         watch=judged,
         disk=disk(config, model, sharding),
         notes=described.notes,

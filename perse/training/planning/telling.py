@@ -109,7 +109,16 @@ def _judged(found: Plan) -> str:
 
 
 def _time(found: Plan) -> str:
-    if found.hours is None or found.peak is None:
-        return "not known: no data sheet says this machine's peak; give it with --tflops"
-    shown = f"{found.hours:.1f} hours" if found.hours >= 1 else f"{found.hours * 60:.1f} minutes"
-    return f"{shown}, if {found.mfu:.0%} of {found.peak / 1e12:g} TFLOP/s are reached (assumed)"
+    if found.hours is None:
+        return "not known: no data sheet says this device's peak; give it with --tflops"
+    shown = time_words(found.hours)
+    if found.peak is not None:
+        return f"{shown}, if {found.mfu:.0%} of {found.peak / 1e12:g} TFLOP/s are reached (assumed)"
+    return f"{shown}, at {(found.reached or 0) / 1e9:,.0f} GFLOP/s, as just measured here on a short row; other work makes it longer"
+
+
+def time_words(hours: float) -> str:
+    """In the unit in which it is above 1: "2.5 hours", "12 minutes", "40 seconds"."""
+    if hours >= 1:
+        return f"{hours:,.1f} hours"
+    return f"{hours * 60:.0f} minutes" if hours * 60 >= 1.5 else f"{max(1, round(hours * 3600))} seconds"

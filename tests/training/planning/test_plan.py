@@ -29,11 +29,12 @@ from perse.training.planning.hardware import GPUS, Device, device, reported
 from perse.training.planning.memory import Activations, StaticMemory, activations, gathered, static_memory
 from perse.training.planning.placement import Needs, chosen, placement, placements, remedies
 from perse.training.planning.plan import Plan, plan
-from perse.training.planning.telling import plan_words
+from perse.training.planning.speed import TOKENS, short_row
+from perse.training.planning.telling import plan_words, time_words
 from perse.training.rows.attention import set_attention
 from perse.training.rows.batches import answer_loss, collate
 from perse.training.rows.prepare import prepare, renderer_for
-from perse.training.rows.trie import PackedRow
+from perse.training.rows.trie import PackedRow, row_size
 from perse.training.trainer import load_model
 
 LORA = ["model.dtype=bfloat16"]
@@ -311,9 +312,41 @@ def test_float32_is_planned_with_its_own_peak_and_a_cpu_with_none(tiny_model_fol
 
 
 @pytest.mark.slow
+def test_without_a_gpu_the_hours_of_this_machine_are_measured(
+    tiny_model_folder: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    given = [f"model.path={tiny_model_folder}", f"data.path={data}", "data.max_examples=4", "model.dtype=float32"]
+    shown = CliRunner().invoke(app, ["plan", "--config", "embedded_lora", *given, "--json"])
+    found = json.loads(shown.stdout)["details"]
+    assert found["peak"] is None and found["reached"] > 0
+    judged = found["watch"]["share"] if found["watch"] else 0
+    assert found["hours"] == pytest.approx(found["flops"] / found["reached"] / 3600 / (1 - judged))
+    told = CliRunner().invoke(app, ["plan", "--config", "embedded_lora", *given])
+    assert "GFLOP/s, as just measured here on a short row" in " ".join(told.stdout.split())
+
+
+def test_the_row_that_is_timed_is_short_and_one_of_the_runs_own(tiny_model_folder: Path, data: Path, tokenizers: Any) -> None:
+    config = settings(tiny_model_folder, data)
+    schedule = prepare(config, renderer_for(config, tiny_model_folder, tokenizers["whole_numbers"])).schedule
+    taken = short_row(schedule)
+    assert len(taken) >= 1 and list(taken) == list(schedule.rows[0][: len(taken)])
+    assert len(taken) == 1 or row_size(taken, share=True).tokens <= TOKENS
+
+
+def test_a_time_is_never_nothing() -> None:
+    assert [time_words(hours) for hours in (1e-9, 40 / 3600, 0.2, 2.54, 1234.5)] == [
+        "1 seconds", "40 seconds", "12 minutes", "2.5 hours", "1,234.5 hours"
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
 def test_a_plan_is_printed_as_json_and_the_same_again(tiny_model_folder: Path, data: Path) -> None:
     given = [f"model.path={tiny_model_folder}", f"data.path={data}", "data.max_examples=4"]
-    runs = [CliRunner().invoke(app, ["plan", "--config", "embedded_lora", *given, "--gpus", "2", "--json"]) for _ in range(2)]
+    runs = [
+        CliRunner().invoke(app, ["plan", "--config", "embedded_lora", *given, "--gpu", "a100-80gb", "--gpus", "2", "--json"])
+        for _ in range(2)
+    ]
     assert runs[0].exit_code == 0, runs[0].output
     assert runs[0].stdout == runs[1].stdout
     shown = json.loads(runs[0].stdout)["details"]

@@ -1,0 +1,139 @@
+"""The commands of a quickstart, kept in its folder: what was run, how long it took, what is next.
+
+The same quickstart runs what is not done yet; each command goes on by itself where it was stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+
+from perse.errors import BadInput
+from perse.files.disk import write_whole
+from perse.files.runlog import file_digest, make_folder
+from perse.formats.json_text import parsed
+from perse.formats.plain_files import own_bytes
+from perse.records import explain
+from perse.strict import Strict
+
+NAME = "quickstart.json"
+
+STOPPED = (130, -2)
+"""Exit codes of a command that Ctrl-C has ended."""
+Run = Callable[[Sequence[str]], int]
+"""Runs `perse` with these words and gives its exit code."""
+
+
+class Ran(Strict):
+    """A command that ended well, its words behind `perse`."""
+
+    words: tuple[str, ...]
+    seconds: Annotated[float, Field(ge=0)]
+
+    @property
+    def shown(self) -> str:
+        """As it is typed."""
+        return f"perse {shlex.join(self.words)}"
+
+
+class Kept(Strict):
+    """What is kept: the files that it began with, by their digests, the budget, and what was decided and run."""
+
+    files: dict[str, str]
+    minutes: Annotated[float, Field(gt=0)]
+    steps: int | None = None
+    judged: int | None = None
+    ran: tuple[Ran, ...] = ()
+
+
+@dataclass
+class Journal:
+    """`kept` as it stands in `folder`; each `run` adds to it."""
+
+    folder: Path
+    kept: Kept
+    say: Callable[[str], None]
+    run: Run = field(default_factory=lambda: in_a_process)
+
+    def once(self, *words: str) -> None:
+        """Run a command, unless it was run before.
+
+        Raises:
+            BadInput: it failed, or was stopped; what it said stands above.
+        """
+        shown = f"perse {shlex.join(words)}"
+        if any(ran.words == words for ran in self.kept.ran):
+            self.say(f"done before: {shown}")
+            return
+        self.say(f"\n$ {shown}")
+        began = time.monotonic()
+        code = self.run(words)
+        if code in STOPPED:
+            raise KeyboardInterrupt
+        if code:
+            raise BadInput(
+                f"the command above ended with exit code {code}; what is finished is kept in {self.folder}: mend what it says and type the "
+                "same quickstart again, or go on by hand from there"
+            )
+        self.keep(ran=(*self.kept.ran, Ran(words=words, seconds=round(time.monotonic() - began, 1))))
+
+    def keep(self, **changes: object) -> None:
+        self.kept = self.kept.model_copy(update=changes)
+        write_whole(self.folder / NAME, json.dumps(self.kept.model_dump(mode="json"), indent=2) + "\n")
+
+
+def opened(folder: Path, files: Mapping[str, Path], minutes: float, say: Callable[[str], None]) -> Journal:
+    """The journal in `folder`, begun or gone on with.
+
+    Args:
+        files: what it begins with, by what each is for.
+    Raises:
+        BadInput: the folder holds something else, or a quickstart of other files or another budget.
+    """
+    digests = {role: file_digest(path) for role, path in files.items()}
+    place = folder / NAME
+    if place.exists():
+        try:
+            kept = Kept.model_validate(parsed(own_bytes(place)))
+        except (ValueError, RecursionError) as error:
+            why = explain(error) if isinstance(error, ValidationError) else "no JSON"
+            raise BadInput(f"{place} is damaged ({why}); choose another --out") from None
+        if (kept.files, kept.minutes) != (digests, minutes):
+            raise BadInput(
+                f"{folder} holds a quickstart of other files, or of these as they were before, or within other --minutes ({kept.minutes:g}); choose "
+                "another --out, or give the same files and minutes"
+            )
+        return Journal(folder, kept, say)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BadInput(f"{folder} is there and holds something else; choose another --out")
+    make_folder(folder)
+    journal = Journal(folder, Kept(files=digests, minutes=minutes), say)
+    journal.keep()
+    return journal
+
+
+def in_a_process(words: Sequence[str]) -> int:
+    """As typed in a shell: it writes to this terminal, and Ctrl-C reaches it, which then says what it keeps and ends.
+
+    A SIGTERM is handed on. A command whose quickstart was killed with -9 goes on, and holds its folder until it is done.
+    """
+    with subprocess.Popen([sys.executable, "-m", "perse", *words]) as process:
+        before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+        try:
+            while True:
+                try:
+                    return process.wait()
+                except KeyboardInterrupt:
+                    continue
+        finally:
+            signal.signal(signal.SIGTERM, before)

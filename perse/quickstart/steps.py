@@ -1,0 +1,74 @@
+"""The way from two files to a report: build, train within a budget, judge readers who were not trained on, evaluate, report.
+
+Each step is a command that a person could type. How many steps to train and how many examples to judge follow from the budget and from how
+fast this machine trains, which is measured as by `perse plan`.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from perse.data.load import load_examples
+from perse.errors import BadInput
+from perse.quickstart.journal import Journal
+from perse.quickstart.understanding import Understood
+
+QUESTION = "pointwise_score"
+"""The score alone: to write a review takes many times as long."""
+TRAINING, JUDGING = 0.6, 0.25
+"""Shares of the budget; the rest is for building, evaluating, and what a busy machine takes longer."""
+MOST_PASSES = 3.0
+"""Over the training side: more are learned by heart."""
+FEWEST_STEPS, FEWEST_JUDGED = 5, 30
+
+
+def walk(understood: Understood, journal: Journal, *, model: str, dtype: str, embedding_model: str | None) -> None:
+    """Runs all commands but those that were run before.
+
+    Raises:
+        BadInput: one failed.
+    """
+    data, judge, scored, report = (str(journal.folder / name) for name in ("data", "judge", "scored", "report"))
+    journal.once(*understood.build, "--out", data)
+    settings = (
+        f"model.path={model}",
+        f"model.dtype={dtype}",
+        f"data.path={data}",
+        f"data.question={QUESTION}",
+        f"output={judge}",
+    )
+    recipe = ("--config", "embedded_lora", *settings)
+    if journal.kept.steps is None or journal.kept.judged is None:
+        journal.say(f"\n$ perse plan {shlex.join(recipe)}")
+        steps, judged = within(journal.kept.minutes * 60, settings)
+        journal.say(f"{steps} steps of training and at most {judged} judged examples fit into {journal.kept.minutes:g} minutes")
+        journal.keep(steps=steps, judged=judged)
+    journal.once("train", *recipe, f"train.steps={journal.kept.steps}")
+    held_out = len(load_examples(data, split="valid").examples)
+    fewer = ("--limit", str(journal.kept.judged)) if (journal.kept.judged or held_out) < held_out else ()
+    asked = ("--examples", data, "--judge", judge, "--question", QUESTION, "--dtype", dtype, *fewer)
+    journal.once("score", *asked, "--out", scored)
+    embedded = () if embedding_model is None else ("--embedding-model", embedding_model)
+    journal.once("evaluate", scored, *embedded)
+    journal.once("report", scored, *embedded, "--out", report)
+
+
+def within(seconds: float, settings: tuple[str, ...]) -> tuple[int, int]:
+    """Steps of training, and examples to judge, that take so long on this machine; a few at least.
+
+    An example is taken to be judged as fast as it is trained on: forward alone, but read without its neighbours.
+
+    Raises:
+        BadInput: what `perse plan` refuses; a machine whose speed cannot be measured.
+    """
+    from perse.settings.training import load_config
+    from perse.training.planning.plan import plan
+    from perse.training.planning.speed import device_here
+
+    found = plan(load_config("embedded_lora", list(settings)), device=device_here(), measure=True)
+    if found.hours is None:
+        raise BadInput("the model does not fit this machine, so that no time is known; give a smaller one as --model")
+    a_step = found.hours * 3600 / found.steps
+    an_example = found.hours * 3600 / (found.examples * found.epochs)
+    steps = min(seconds * TRAINING / a_step, MOST_PASSES * found.steps / found.epochs)
+    return max(FEWEST_STEPS, round(steps)), max(FEWEST_JUDGED, int(seconds * JUDGING / an_example))

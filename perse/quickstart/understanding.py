@@ -1,0 +1,241 @@
+"""What a person's files hold, and the command that builds a data set of them.
+
+`perse data describe` knows the formats and the usual names of columns. Where names do not tell, values do: the texts' file is joined by the
+pair of columns that have most values in common, its text is the column with most words, and so is a review. What is not plain is not
+guessed: then a sentence names the columns that there are, and the option that settles it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from perse.data.describing.facts import Description, describe
+from perse.data.sources.columns import ITEMS, REVIEWS, Header
+from perse.data.sources.faults import Faults
+from perse.data.sources.lines import read_records
+from perse.data.sources.source import Head
+from perse.errors import BadInput
+
+LOOKED_AT = 5000
+"""Rows of a file whose values are compared."""
+ENOUGH_JOINED = 0.5
+"""Share of the reviews whose text must be found for two columns to be taken for its name."""
+FEWEST_WORDS = 3
+"""On average, of a column that is taken for texts or reviews."""
+READERS = 20
+"""Who are judged, where so many can be spared: an interval of fewer is wide."""
+MOST_HELD_OUT = 0.34
+
+Rows = Sequence[Mapping[str, object]]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The file of texts: its columns, and the share of the reviews whose text was found in it, among those looked at."""
+
+    file: Path
+    rows: int
+    item_id: str
+    text: str
+    words: float
+    by: str
+    """The column of the reviews that names the text."""
+    share: float
+
+
+@dataclass(frozen=True)
+class Understood:
+    """What two files were taken for. `build` are the words behind `perse`, without `--out`."""
+
+    description: Description
+    texts: Joined | None
+    build: tuple[str, ...]
+
+    @property
+    def scale(self) -> str:
+        """The scale that is taken for that of the scores, in words."""
+        own = self.build[self.build.index("--scale") + 1] if "--scale" in self.build else "1-10"
+        return f"taken for a scale of {own}"
+
+
+def understand(reviews: Path, texts: Path | None, columns: Mapping[str, str]) -> Understood:
+    """What the files hold.
+
+    Args:
+        columns: our field -> column, of what the user says (`--map`); `items.FIELD` for the file of texts.
+    Raises:
+        BadInput: a file that cannot be read, or a field for which no column, or more than one, could stand.
+    """
+    own = {field: column for field, column in columns.items() if not field.startswith("items.")}
+    plain = describe(reviews) if not own else None
+    if plain is not None and plain.next is not None and texts is None and _is_whole(plain.next):
+        return Understood(plain, None, _build(plain, None))
+    head = Head(reviews)
+    names = [name for name in _columns(reviews, head) if name]
+    rows = _rows(reviews)
+    header = Header(names, own)
+    found = {field: column for field in REVIEWS.fields if (column := _one(header, field)) is not None}
+    joined = _joined(texts, rows, names, columns, own) if texts is not None else None
+    if joined is not None:
+        found["item_id"] = joined.by
+        _leave_to_review(found, own)
+    wanted = {"score": _scores(rows, names, found), "review": _longest(rows, names, found)}
+    for field, column in wanted.items():
+        if field not in found and column is not None:
+            found[field] = column
+    for field, what in (("reviewer_id", "who wrote a review"), ("score", "its score"), ("review", "what they wrote")):
+        if field not in found:
+            raise BadInput(
+                f"{reviews}: no column was recognised that says {what}; columns found: {', '.join(names) or 'none'}; give --map "
+                f"{field}=COLUMN"
+            )
+    if joined is None and "text" not in found:
+        raise BadInput(
+            f"{reviews} holds reviews, and no texts that they are about; give the file of the texts behind it, or --map text=COLUMN "
+            f"where a column has them (columns found: {', '.join(names)})"
+        )
+    mapped = {field: column for field, column in found.items() if _must_be_said(header, own, field, column)}
+    described = describe(reviews, columns=mapped) if mapped else plain or describe(reviews)
+    return Understood(described, joined, _build(described, joined, columns))
+
+
+def _is_whole(command: str) -> bool:
+    """Whether nothing in it is left to be filled in, and it builds a data set of single texts."""
+    words = shlex.split(command)
+    return words[:3] == ["perse", "data", "pointwise"] and not any(word.isupper() or word.endswith("=COLUMN") for word in words)
+
+
+def _build(description: Description, joined: Joined | None, columns: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """The command that builds, from the one that a description shows.
+
+    Raises:
+        BadInput: none could be built.
+    """
+    if description.next is None or not description.next.startswith("perse data pointwise"):
+        why = description.note or description.next or "it is no table of reviews"
+        raise BadInput(f"{description.file} ({description.format}): {why}")
+    words = shlex.split(description.next)[1:]
+    del words[words.index("--out") : words.index("--out") + 2]
+    if joined is not None:
+        if "--items" not in words:
+            words += ["--items", ""]
+        words[words.index("--items") + 1] = str(joined.file)
+        told = Header(_columns(joined.file, Head(joined.file)), {}, role=ITEMS, hints={"item_id": joined.by})
+        for field, column in (("item_id", joined.item_id), ("text", joined.text)):
+            if f"items.{field}" in (columns or {}) or told.columns_for(field) != (column,):
+                words += ["--map", f"items.{field}={column}"]
+    if unknown := [word for word in words if word.isupper() and len(word) > 3]:
+        raise BadInput(
+            f"{description.file} ({description.format}) wants another file, {', '.join(unknown)}; type: {description.next}"
+        )
+    if "--on-error" not in words:
+        words += ["--on-error", "skip"]  # the build counts what it leaves out, of texts, too
+    readers = description.per_reviewer.enough if description.per_reviewer else 0
+    share = min(MOST_HELD_OUT, max(0.1, READERS / readers)) if readers else 0.1
+    return (*words, "--valid", f"{share:.2g}", "--profiles", "per_reviewer_epoch")
+
+
+def _joined(texts: Path, reviews: Rows, names: Sequence[str], columns: Mapping[str, str], own: Mapping[str, str]) -> Joined:
+    """
+    Raises:
+        BadInput: no two columns name the same texts, or no column holds them.
+    """
+    rows = _rows(texts)
+    theirs = _columns(texts, Head(texts))
+    ours = [own["item_id"]] if "item_id" in own else list(names)
+    named = [columns["items.item_id"]] if "items.item_id" in columns else list(theirs)
+    values = {name: {value for row in rows if (value := _shown(row.get(name)))} for name in named}
+    shares = {
+        (mine, other): sum(_shown(row.get(mine)) in values[other] for row in reviews) / max(1, len(reviews))
+        for mine in ours
+        for other in named
+        if _names_rows(values[other], rows)
+    }
+    best = max(shares, key=lambda pair: (shares[pair], pair), default=None)
+    if best is None or shares[best] < ENOUGH_JOINED:
+        closest = "" if best is None else f"; the nearest are {best[0]} and {best[1]}, for {shares[best]:.0%} of the reviews"
+        raise BadInput(
+            f"{texts}: no column names the texts that the reviews are about{closest}; columns found: {', '.join(theirs) or 'none'}, and in "
+            f"the reviews {', '.join(names)}; give --map item_id=COLUMN --map items.item_id=COLUMN"
+        )
+    by, item_id = best
+    words = {name: _words(rows, name) for name in theirs if name != item_id}
+    text = columns.get("items.text") or max(words, key=lambda name: (words[name], name), default=None)
+    if text is None or text not in theirs or ("items.text" not in columns and words[text] < FEWEST_WORDS):
+        raise BadInput(
+            f"{texts}: no column holds texts; columns found: {', '.join(theirs) or 'none'}; give --map items.text=COLUMN"
+        )
+    return Joined(texts, len(rows), item_id, text, words.get(text, 0.0), by, shares[best])
+
+
+def _names_rows(values: set[str], rows: Rows) -> bool:
+    """Whether a column has nearly as many values as rows, as a name of them does."""
+    return len(values) >= 0.9 * len(rows)
+
+
+def _leave_to_review(found: dict[str, str], own: Mapping[str, str]) -> None:
+    """Beside a file of texts, a column called text is what the reviewer wrote, where no other is."""
+    text = found.pop("text", None) if "text" not in own else None
+    if text is not None:
+        found.setdefault("review", text)
+
+
+def _scores(rows: Rows, names: Sequence[str], found: Mapping[str, str]) -> str | None:
+    """The one column that is numbers, few of them different; None where there are several."""
+    able = []
+    for name in names:
+        values = [value for row in rows if (value := _shown(row.get(name)))]
+        numbers = [value for value in values if _is_number(value)]
+        if name not in found.values() and len(numbers) >= 0.9 * max(1, len(values)) and 1 < len(set(numbers)) <= 101:
+            able.append(name)
+    return able[0] if len(able) == 1 else None
+
+
+def _longest(rows: Rows, names: Sequence[str], found: Mapping[str, str]) -> str | None:
+    """The column with most words, if it has some."""
+    words = {name: _words(rows, name) for name in names if name not in found.values()}
+    name = max(words, key=lambda one: (words[one], one), default=None)
+    return name if name is not None and words[name] >= FEWEST_WORDS else None
+
+
+def _must_be_said(header: Header, own: Mapping[str, str], field: str, column: str) -> bool:
+    return field in own or _one(header, field) != column
+
+
+def _one(header: Header, field: str) -> str | None:
+    found = header.columns_for(field)
+    return "+".join(found) if found is not None else None
+
+
+def _columns(path: Path, head: Head) -> tuple[str, ...]:
+    if not head.names:
+        raise BadInput(f"{path}: no columns were found in it; give a table of CSV, TSV, JSON lines or Parquet with a header")
+    return head.names
+
+
+def _rows(path: Path) -> Rows:
+    records: Iterator[tuple[int, dict[str, object]]] = read_records(path, Faults("skip", keep=1), literals=True)
+    return [values for _, values in islice(records, LOOKED_AT)]
+
+
+def _words(rows: Rows, name: str) -> float:
+    """Per value, on average."""
+    counts = Counter(len(value.split()) for row in rows if (value := _shown(row.get(name))))
+    return sum(words * times for words, times in counts.items()) / max(1, counts.total())
+
+
+def _shown(value: object) -> str:
+    return "" if value is None or isinstance(value, bool | list | dict) else str(value).strip()
+
+
+def _is_number(value: str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,94 @@
+"""A quickstart is resumed at the command that was not finished, and touches no folder that is not its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from perse.errors import BadInput
+from perse.quickstart.journal import NAME, Journal, Ran, opened
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    for name in ("reviews", "texts"):
+        (tmp_path / f"{name}.csv").write_text(f"{name}\n1\n")
+    return {name: tmp_path / f"{name}.csv" for name in ("reviews", "texts")}
+
+
+def scripted(journal: Journal, codes: dict[str, int]) -> list[str]:
+    """Commands are noted and end with the code of their first word, 0 by default."""
+    typed: list[str] = []
+
+    def run(words: Sequence[str]) -> int:
+        typed.append(words[0])
+        return codes.get(words[0], 0)
+
+    journal.run = run
+    return typed
+
+
+def test_what_is_done_is_not_done_again(files: dict[str, Path], tmp_path: Path) -> None:
+    told: list[str] = []
+    journal = opened(tmp_path / "out", files, 10, told.append)
+    typed = scripted(journal, {"score": 2})
+    journal.once("train", "a b")
+    with pytest.raises(
+        BadInput, match=r"exit code 2; what is finished is kept in .*out: mend what it says and type the same quickstart"
+    ):
+        journal.once("score")
+    again = opened(tmp_path / "out", files, 10, told.append)
+    typed += (later := scripted(again, {}))
+    again.once("train", "a b")
+    again.once("score")
+    assert typed == ["train", "score"] and later == ["score"]
+    assert told == ["\n$ perse train 'a b'", "\n$ perse score", "done before: perse train 'a b'", "\n$ perse score"]
+    assert [ran.words for ran in again.kept.ran] == [("train", "a b"), ("score",)]
+
+
+def test_a_folder_of_somebody_else_stays_as_it_is(files: dict[str, Path], tmp_path: Path) -> None:
+    other = tmp_path / "notes"
+    other.mkdir()
+    (other / "mine.txt").write_text("mine")
+    with pytest.raises(BadInput, match="is there and holds something else; choose another --out"):
+        opened(other, files, 10, print)
+    with pytest.raises(BadInput, match="is there and holds something else"):
+        opened(other / "mine.txt", files, 10, print)
+    assert [path.name for path in other.iterdir()] == ["mine.txt"]
+
+
+def test_other_files_and_another_budget_are_another_quickstart(files: dict[str, Path], tmp_path: Path) -> None:
+    opened(tmp_path / "out", files, 10, print)
+    with pytest.raises(BadInput, match="within other --minutes"):
+        opened(tmp_path / "out", files, 20, print)
+    files["texts"].write_text("texts\n2\n")
+    with pytest.raises(BadInput, match="holds a quickstart of other files"):
+        opened(tmp_path / "out", files, 10, print)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"files": 3}', b"\xff", b'{"files": {}, "minutes": -1}'])
+def test_a_damaged_journal_is_a_sentence(files: dict[str, Path], tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / NAME).write_bytes(content)
+    with pytest.raises(BadInput, match=f"{NAME} is damaged .*; choose another --out"):
+        opened(tmp_path / "out", files, 10, print)
+
+
+def test_a_journal_holds_commands_and_digests_and_nothing_of_the_files(files: dict[str, Path], tmp_path: Path) -> None:
+    journal = opened(tmp_path / "out", files, 10, print)
+    scripted(journal, {})
+    journal.once("score")
+    kept = json.loads((tmp_path / "out" / NAME).read_text())
+    assert set(kept["files"]) == {"reviews", "texts"} and all(len(digest) == 64 for digest in kept["files"].values())
+    assert Ran.model_validate(kept["ran"][0]).shown == "perse score"
+
+
+def test_ctrl_c_in_a_command_stops_the_quickstart(files: dict[str, Path], tmp_path: Path) -> None:
+    journal = opened(tmp_path / "out", files, 10, print)
+    scripted(journal, {"train": 130})
+    with pytest.raises(KeyboardInterrupt):
+        journal.once("train")
+    assert journal.kept.ran == ()

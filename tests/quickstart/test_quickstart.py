@@ -1,0 +1,82 @@
+"""`perse quickstart` from a messy pair of files to a report: each command is shown, and a killed one is resumed."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command_line import perse
+from test_understanding import reviews, texts
+
+from perse.quickstart import steps
+from perse.quickstart.journal import opened
+from perse.quickstart.understanding import understand
+
+
+def typed(out: Path, files: tuple[Path, Path], model: Path) -> list[str]:
+    return ["quickstart", *map(str, files), "--minutes", "1", "--model", str(model), "--out", str(out), "--yes"]
+
+
+@pytest.mark.integration
+def test_two_files_become_a_judge_and_a_report_although_killed_on_the_way(tiny_model_folder: Path, tmp_path: Path) -> None:
+    files = reviews(tmp_path / "reviews.csv"), texts(tmp_path / "texts.csv", delimiter=";")
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "perse", *typed(out, files, tiny_model_folder)]
+    log = tmp_path / "first.log"
+    with log.open("wb") as file:
+        process = subprocess.Popen(command, stderr=file, stdin=subprocess.DEVNULL, start_new_session=True)
+        while "$ perse train" not in log.read_text() and process.poll() is None:
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    assert "done before: perse data pointwise" in done.stderr and (out / "report" / "report.html").stat().st_size > 10_000
+    shown = [shlex.split(line)[1:] for line in done.stderr.splitlines() if line.startswith("  perse ")]
+    assert [words[0] for words in shown] == ["data", "train", "score", "evaluate", "report"]
+    again = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert again.returncode == 0 and again.stderr.count("done before: ") == 5
+    by_hand = perse(*shown[3])
+    assert by_hand.returncode == 0, "a command that was shown can be typed again"
+
+
+def test_without_a_terminal_and_without_yes_nothing_is_begun(tmp_path: Path) -> None:
+    files = reviews(tmp_path / "reviews.csv"), texts(tmp_path / "texts.csv")
+    done = perse("quickstart", *files, "--out", tmp_path / "out", stdin="")
+    assert done.returncode == 2 and "give --yes to go on, or --map to put it right" in done.stderr
+    assert "book_title = book_title, which finds 100.0% of the reviews" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_fewer_examples_are_judged_where_the_time_is_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = reviews(tmp_path / "reviews.csv"), texts(tmp_path / "texts.csv")
+    monkeypatch.setattr(steps, "within", lambda seconds, settings: (7, 12))
+    journal = opened(tmp_path / "out", {"reviews": files[0]}, 1, lambda _: None)
+
+    def run(words: object) -> int:
+        assert isinstance(words, tuple)
+        return perse(*words).returncode if words[0] == "data" else 0
+
+    journal.run = run
+    steps.walk(understand(*files, {}), journal, model="some", dtype="float32", embedding_model="encoder")
+    commands = {ran.words[0]: shlex.join(ran.words) for ran in journal.kept.ran}
+    assert "train.steps=7" in commands["train"] and "--limit 12" in commands["score"]
+    assert "--embedding-model encoder" in commands["evaluate"] and "--embedding-model encoder" in commands["report"]
+
+
+@pytest.mark.slow
+def test_steps_and_judged_examples_follow_from_time_and_speed(tiny_model_folder: Path, tmp_path: Path) -> None:
+    files = reviews(tmp_path / "reviews.csv"), texts(tmp_path / "texts.csv")
+    data = tmp_path / "set"
+    assert perse(*understand(*files, {}).build, "--out", data).returncode == 0
+    settings = (f"model.path={tiny_model_folder}", "model.dtype=float32", f"data.path={data}", f"output={tmp_path / 'run'}")
+    few, many = steps.within(1e-6, settings), steps.within(1e6, settings)
+    assert few == (steps.FEWEST_STEPS, steps.FEWEST_JUDGED) and many[0] > few[0] and many[1] > 1000
+    passes = 48 / 8  # examples of the training side, and of a step
+    assert many[0] <= steps.MOST_PASSES * passes * 2, "no example is learned by heart, however much time there is"

@@ -1,0 +1,142 @@
+"""A person's own files are understood as they meant them, or a sentence says what is not plain."""
+
+from __future__ import annotations
+
+import csv
+import random
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from perse.commands.data.build import app as data_app
+from perse.data.load import load_examples
+from perse.errors import BadInput
+from perse.quickstart.understanding import understand
+
+WORDS = [
+    "quiet",
+    "river",
+    "captain",
+    "mystery",
+    "winter",
+    "letter",
+    "garden",
+    "machine",
+    "lonely",
+    "doctor",
+    "bridge",
+    "war",
+    "love",
+    "city",
+    "storm",
+    "island",
+]
+TITLES = [f"Book {number}" for number in range(12)]
+ALL = 8 * (12 - 3)
+"""Examples of 8 readers with 12 reviews, 3 of which are the profile."""
+
+
+def written(path: Path, header: list[str], rows: list[list[object]], *, delimiter: str = ",", bom: bool = False) -> Path:
+    with path.open("w", newline="", encoding="utf-8-sig" if bom else "utf-8") as file:
+        csv.writer(file, delimiter=delimiter).writerows([header, *rows])
+    return path
+
+
+def said(seed: int, words: int = 12) -> str:
+    return " ".join(random.Random(seed).choices(WORDS, k=words))
+
+
+def reviews(path: Path, *, more: list[list[object]] | None = None) -> Path:
+    rows: list[list[object]] = [
+        [f"user{reader}", title, (reader + at) % 5 + 1, said(reader * 100 + at), f"March {at + 1}, 2019"]
+        for reader in range(8)
+        for at, title in enumerate(TITLES)
+    ]
+    return written(path, ["user_id", "book_title", "stars", "text", "date"], rows + (more or []))
+
+
+def texts(path: Path, **options: object) -> Path:
+    rows: list[list[object]] = [[title, at % 3, said(at + 1, 30)] for at, title in enumerate(TITLES)]
+    return written(path, ["book_title", "shelf", "blurb"], rows, **options)  # type: ignore[arg-type]
+
+
+def built(command: tuple[str, ...], out: Path) -> int:
+    """How many examples the command builds, of both sides."""
+    done = CliRunner().invoke(data_app, [*command[1:], "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    return sum(len(load_examples(out, split=side).examples) for side in ("train", "valid"))  # type: ignore[arg-type]
+
+
+def test_a_messy_pair_of_files_is_built_at_the_first_try(tmp_path: Path) -> None:
+    odd = [["user1", "Book 3", "five", "great", "n/a"], ["", "Book 3", "4", "great", ""], ["user2", "Book 99", 3, said(7), ""]]
+    found = understand(reviews(tmp_path / "reviews.csv", more=odd), texts(tmp_path / "texts.csv", delimiter=";", bom=True), {})
+    assert found.texts is not None and (found.texts.by, found.texts.item_id, found.texts.text) == (
+        "book_title",
+        "book_title",
+        "blurb",
+    )
+    assert found.texts.share == pytest.approx(98 / 99)
+    assert found.description.fields == {
+        "reviewer_id": "user_id", "item_id": "book_title", "score": "stars", "review": "text", "time": "date"
+    }  # fmt: skip
+    assert found.build[found.build.index("--scale") + 1] == "1-5"
+    assert built(found.build, tmp_path / "set") == ALL
+
+
+def test_columns_that_no_name_tells_are_told_by_their_values(tmp_path: Path) -> None:
+    rows: list[list[object]] = [
+        [f"user{reader}", f"b-{at}", (reader * at) % 7 + 1, said(reader * 100 + at)] for reader in range(8) for at in range(12)
+    ]
+    mine = written(tmp_path / "r.csv", ["user", "what", "mark", "opinion"], rows)
+    theirs = written(tmp_path / "t.csv", ["key", "year", "story"], [[f"b-{at}", 1990 + at, said(at, 25)] for at in range(12)])
+    found = understand(mine, theirs, {})
+    assert found.description.fields == {"reviewer_id": "user", "item_id": "what", "score": "mark", "review": "opinion"}
+    assert found.texts is not None and (found.texts.item_id, found.texts.text) == ("key", "story")
+    assert built(found.build, tmp_path / "set") == ALL
+
+
+def test_reviews_that_carry_their_texts_need_no_other_file(tmp_path: Path) -> None:
+    rows: list[list[object]] = [
+        [f"user{reader}", said(at, 25), (reader + at) % 10 + 1, said(reader * 100 + at + 50)]
+        for reader in range(8)
+        for at in range(12)
+    ]
+    found = understand(written(tmp_path / "r.csv", ["user", "plot", "score", "review"], rows), None, {})
+    assert found.texts is None and "--scale" not in found.build and found.scale == "taken for a scale of 1-10"
+    assert built(found.build, tmp_path / "set") == ALL
+
+
+def test_what_is_not_plain_is_asked_for_with_the_columns_there_are(tmp_path: Path) -> None:
+    mine = reviews(tmp_path / "reviews.csv")
+    with pytest.raises(
+        BadInput, match=r"no texts that they are about; give the file of the texts behind it, or --map text=COLUMN"
+    ):
+        understand(mine, None, {"review": "text"})
+    theirs = texts(tmp_path / "texts.csv")
+    nobody = written(
+        tmp_path / "n.csv", ["who", "book_title", "stars", "review"], [["a", title, 3, said(1)] for title in TITLES]
+    )
+    with pytest.raises(
+        BadInput,
+        match=r"says who wrote a review; columns found: who, book_title, stars, review; give --map reviewer_id=COLUMN",
+    ):
+        understand(nobody, theirs, {})
+    strange = written(tmp_path / "other.csv", ["key", "story"], [[f"x{at}", said(at, 25)] for at in range(12)])
+    with pytest.raises(
+        BadInput, match="no column names the texts that the reviews are about; the nearest are .*, for 0% of the reviews"
+    ):
+        understand(mine, strange, {})
+    short = written(tmp_path / "short.csv", ["book_title", "shelf"], [[title, at] for at, title in enumerate(TITLES)])
+    with pytest.raises(
+        BadInput, match=r"no column holds texts; columns found: book_title, shelf; give --map items\.text=COLUMN"
+    ):
+        understand(mine, short, {})
+
+
+def test_what_the_user_says_comes_before_what_is_guessed(tmp_path: Path) -> None:
+    rows: list[list[object]] = [[title, said(at, 9), said(at + 50, 30)] for at, title in enumerate(TITLES)]
+    theirs = written(tmp_path / "texts.csv", ["book_title", "tagline", "blurb"], rows)
+    found = understand(reviews(tmp_path / "reviews.csv"), theirs, {"items.text": "tagline"})
+    assert found.texts is not None and found.texts.text == "tagline"
+    assert "items.text=tagline" in found.build and built(found.build, tmp_path / "set") == ALL
