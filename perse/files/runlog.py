@@ -28,6 +28,7 @@ from perse.files.disk import GrowingFile, no_folder
 from perse.files.disk import write_bytes as write_bytes
 from perse.files.disk import write_whole as write_whole
 from perse.files.locking import lock_file
+from perse.files.path_names import place_named
 from perse.files.replacing import settle
 from perse.formats.json_text import json_value, read_object, shortened
 from perse.formats.plain_files import open_own, own_bytes, refuse_other_than_plain
@@ -242,8 +243,8 @@ def _same(was: object, now: object) -> bool:
     if was == now or not (isinstance(was, str) and isinstance(now, str)):
         return was == now
     try:
-        return Path(was).expanduser().samefile(Path(now).expanduser())
-    except (OSError, ValueError, RuntimeError):  # they are no paths, or one of nothing, or of nobody's home
+        return place_named(was).samefile(place_named(now))
+    except (OSError, ValueError):  # they are no paths, or one of nothing
         return False
 
 
