@@ -239,7 +239,11 @@ _COMMANDS = {"persum": "data persum", "kgds-masking": "kgds build", "rehearsal-l
 
 
 def _same(was: object, now: object) -> bool:
-    """Whether a setting is what it was; a path may be written in another way."""
+    """Whether a setting is what it was; a path may be written in another way, also one among others."""
+    if isinstance(was, list) and isinstance(now, list):
+        return len(was) == len(now) and all(map(_same, was, now))
+    if isinstance(was, dict) and isinstance(now, dict):
+        return was.keys() == now.keys() and all(_same(was[name], now[name]) for name in was)
     if was == now or not (isinstance(was, str) and isinstance(now, str)):
         return was == now
     try:
