@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Protocol, TypeVar
 
 from perse.engines.base import Failure
 from perse.engines.kind import Identity
-from perse.errors import TooLong
+from perse.errors import BadInput, TooLong
 from perse.judgement import Judgement, Status, Tokens
 from perse.questions import Question
 from perse.records import Asked
@@ -32,11 +34,26 @@ class JudgeSettings:
 
     The label is drawn from the exact distribution at `temperature`, as if the model had written it; `expected` and
     `distribution` do not depend on the draw.
+
+    Raises:
+        BadInput: a temperature below 0 or of no number, no tokens to write, or a seed that is none.
     """
 
     temperature: float = 0.8
     max_new_tokens: int = 600
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not (_is(self.temperature, Real) and 0 <= self.temperature < math.inf):
+            raise BadInput(f"temperature is {self.temperature!r:.50}, expected a number of 0 or more")
+        if not (_is(self.max_new_tokens, Integral) and self.max_new_tokens > 0):
+            raise BadInput(f"max_new_tokens is {self.max_new_tokens!r:.50}, expected a whole number above 0")
+        if not _is(self.seed, Integral):
+            raise BadInput(f"seed is {self.seed!r:.50}, expected a whole number")
+
+
+def _is(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 class Answering(Protocol):

@@ -18,6 +18,7 @@ from perse.data.load import LoadedExamples
 from perse.data.profiles.views import ProfileAspects
 from perse.errors import BadInput
 from perse.files.disk import write_whole
+from perse.files.path_names import place_named
 from perse.files.runlog import (
     MANIFEST,
     RunLog,
@@ -104,7 +105,7 @@ def check_out(out: Path, question: Question, loaded: LoadedExamples, settings: J
 
 def place_of(name: str | None) -> str | None:
     """Where a model lies, if it is a folder of this machine."""
-    folder = Path(name).expanduser() if name else None
+    folder = place_named(name) if name else None
     return str(folder.resolve()) if folder and folder.is_dir() else None
 
 

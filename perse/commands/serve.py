@@ -35,6 +35,7 @@ def serve(overrides: Overrides = None, config: ServingConfig = "embedded", show_
     from perse.judging.loading import require_vllm, vllm_installed
     from perse.models.finding import find, find_adapter
     from perse.models.opening import check_adapter, check_model
+    from perse.serving.batches.kept import held
     from perse.serving.front.keys import read_keys
     from perse.serving.readers.store import Readers
     from perse.settings.serving import load_config, recipes
@@ -47,6 +48,8 @@ def serve(overrides: Overrides = None, config: ServingConfig = "embedded", show_
         read_keys(settings.key_file)  # refused before a model is loaded
     if settings.store:
         Readers.open(settings.store).close()
+    if settings.batch_folder:
+        held(settings.batch_folder).close()
     for warning in within_reach(settings.private_files):
         say(warning)
     if config in recipes() and not any(given.startswith("model=") for given in overrides or ()):

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from perse.files.path_names import place_named
+
 if TYPE_CHECKING:
     from perse.engines.base import ChatEngine, Engine
     from perse.rendering.prompt import Renderer, TextRenderer
@@ -29,7 +31,7 @@ class JudgeName:
     @property
     def folders(self) -> list[Path]:
         """The training runs or models on this machine that the judge is made of."""
-        return [Path(part).expanduser() for part in (self.model, self.adapter) if part] if self.local else []
+        return [place_named(part) for part in (self.model, self.adapter) if part] if self.local else []
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,9 @@ class LoadOptions:
 def portable(name: str) -> str:
     """Of a folder on this machine its name, however its path is written; any other name as it is. What a training run left in its
     folder is named with the run, or all judges would be called `merged`."""
-    if not Path(name).expanduser().is_dir():
+    if not place_named(name).is_dir():
         return name
-    folder = Path(name).expanduser().resolve()
+    folder = place_named(name).resolve()
     return f"{folder.parent.name}/{folder.name}" if folder.name in ("merged", "adapter") else folder.name
 
 

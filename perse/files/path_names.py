@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection
+from pathlib import Path
 
 from perse.errors import BadInput
 
@@ -44,6 +45,14 @@ class PathName(str):
         if name.casefold() in {one.casefold() for one in reserved}:
             raise BadInput(f"{what} is {shown}, which stands for something else there; give another name")
         return super().__new__(cls, name)
+
+
+def place_named(name: str | Path) -> Path:
+    """The path that a name stands for, `~` and `~somebody` read as homes; a home that nobody has is a name like others, of nothing."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        return Path(name)
 
 
 def path_name_of(words: str) -> PathName:

@@ -28,6 +28,7 @@ from perse.files.disk import GrowingFile, no_folder
 from perse.files.disk import write_bytes as write_bytes
 from perse.files.disk import write_whole as write_whole
 from perse.files.locking import lock_file
+from perse.files.path_names import place_named
 from perse.files.replacing import settle
 from perse.formats.json_text import json_value, read_object, shortened
 from perse.formats.plain_files import open_own, own_bytes, refuse_other_than_plain
@@ -238,12 +239,16 @@ _COMMANDS = {"persum": "data persum", "kgds-masking": "kgds build", "rehearsal-l
 
 
 def _same(was: object, now: object) -> bool:
-    """Whether a setting is what it was; a path may be written in another way."""
+    """Whether a setting is what it was; a path may be written in another way, also one among others."""
+    if isinstance(was, list) and isinstance(now, list):
+        return len(was) == len(now) and all(map(_same, was, now))
+    if isinstance(was, dict) and isinstance(now, dict):
+        return was.keys() == now.keys() and all(_same(was[name], now[name]) for name in was)
     if was == now or not (isinstance(was, str) and isinstance(now, str)):
         return was == now
     try:
-        return Path(was).expanduser().samefile(Path(now).expanduser())
-    except (OSError, ValueError, RuntimeError):  # they are no paths, or one of nothing, or of nobody's home
+        return place_named(was).samefile(place_named(now))
+    except (OSError, ValueError):  # they are no paths, or one of nothing
         return False
 
 

@@ -8,7 +8,7 @@ The reader's past reviews are the scorer's own, or each sample's `metadata["revi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -39,24 +39,29 @@ def reader_score(
         judge: named as for `Judge.load`; loaded once.
         reviews: of the reader, for samples that bring none in their metadata.
         question: a question about one text; `pointwise` also writes the review, which is the explanation.
+    Raises:
+        BadInput: what is given here cannot be used, whichever sample comes: reviews that are none, another sort of question, settings.
     """
     settings = JudgeSettings(temperature=temperature, max_new_tokens=max_new_tokens)
+    reader = example_of(reviews, "any text")
+    question_for([reader], question)
 
     async def score(state: TaskState, target: Target) -> Score:
         loaded = await asyncio.get_running_loop().run_in_executor(None, _judge, judge)
-        shown = (state.metadata or {}).get("reviews", reviews)
+        told = state.metadata if isinstance(state.metadata, Mapping) else {}
+        shown = told.get("reviews", reader.profile)
         try:
             example = example_of(shown, state.output.completion, name=f"{state.sample_id}:{state.epoch}")
         except BadInput as error:
             return Score.unscored(answer=state.output.completion, explanation=str(error))
         [judgement] = await loaded.aask(question_for([example], question), [example], settings)
-        told = judgement.model_dump(mode="json")
+        whole = judgement.model_dump(mode="json")
         if judgement.status is not Status.OK:
             return Score.unscored(
-                answer=state.output.completion, explanation=f"{judgement.status}: {judgement.error}", metadata=told
+                answer=state.output.completion, explanation=f"{judgement.status}: {judgement.error}", metadata=whole
             )
         value = judgement.expected if judgement.expected is not None else float(str(judgement.label))
-        return Score(value=value, answer=judgement.label, explanation=judgement.text or None, metadata=told)
+        return Score(value=value, answer=judgement.label, explanation=judgement.text or None, metadata=whole)
 
     return score
 

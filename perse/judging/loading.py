@@ -17,6 +17,7 @@ from pathlib import Path
 from perse.addresses import plain_address
 from perse.engines.kind import EngineKind, Identity, JudgeName, Loaded, LoadOptions, portable
 from perse.errors import BadInput
+from perse.files.path_names import place_named
 from perse.installing import install
 from perse.registry import Registry
 
@@ -34,10 +35,10 @@ def parse_judge(name: str) -> JudgeName:
     if not kind.local:
         return kind.read(rest) if kind.read else JudgeName(kind.name, rest)
     found = re.search(r"https?://.*", name, re.IGNORECASE)
-    if found and not Path(name).expanduser().exists():
+    if found and not place_named(name).exists():
         url, _ = _server(found[0])
         raise BadInput(f"{url} is an address; write openai:{url}#MODEL")
-    if re.match(r"[^/]*:[^/]*@", name) and not Path(name).expanduser().exists():
+    if re.match(r"[^/]*:[^/]*@", name) and not place_named(name).exists():
         raise BadInput(
             f"the judge's name holds a user name and a password; write openai:http://HOST:PORT/v1#MODEL, and put a key {KEYS}"
         )
@@ -45,7 +46,7 @@ def parse_judge(name: str) -> JudgeName:
         raise BadInput(f"'{name}' names no judge; give a training run, a model folder, an embedded model or a hub name")
     from perse.models.finding import is_folder
 
-    if is_folder(Path(rest).expanduser()):  # a folder may have a + in its name
+    if is_folder(place_named(rest)):  # a folder may have a + in its name
         return JudgeName(kind.name, rest, local=True)
     model, _, adapter = rest.rpartition("+") if "+" in rest else (rest, "", "")
     return JudgeName(kind.name, model, adapter or None, local=True)

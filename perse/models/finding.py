@@ -25,6 +25,7 @@ from typing import Any
 
 from perse.errors import BadInput, ModelNotFound
 from perse.files.disk import save_failed, write_failed
+from perse.files.path_names import place_named
 from perse.files.runlog import MANIFEST, file_digest, read_manifest, write_whole
 from perse.formats.json_text import read_object
 from perse.licences import ship_terms
@@ -109,7 +110,7 @@ def find_tokenizer(name: str, *, local: bool = False) -> Path:
     Raises:
         ModelNotFound: the message lists what was tried.
     """
-    path = Path(name).expanduser()
+    path = place_named(name)
     if is_folder(path):
         return path / "merged" if (path / "merged").is_dir() else path
     if name in EMBEDDED:
@@ -120,7 +121,7 @@ def find_tokenizer(name: str, *, local: bool = False) -> Path:
 
 
 def _on_this_machine(name: str) -> Path | None:
-    path = Path(name).expanduser()
+    path = place_named(name)
     if not is_folder(path):
         return None
     try:
@@ -158,7 +159,7 @@ def find_adapter(name: str, base: Path) -> Path:
         ModelNotFound: no such folder, or one that holds no adapter.
         BadInput: it is damaged, or its training run says that it was made for another model.
     """
-    path = Path(name).expanduser()
+    path = place_named(name)
     for folder in (path, path / "adapter"):
         if is_folder(folder) and (folder / ADAPTER_CONFIG).exists():
             stamp(folder)

@@ -211,6 +211,7 @@ def check_embedding_model(folder: Path) -> None:
     files.stamp(folder)
     listing = folder / "modules.json"
     if not listing.exists():
+        _refuse_larger(folder)
         return
     modules = json_text.read_json(listing, remedy=_COPY)
     if not isinstance(modules, list) or not all(isinstance(one, dict) for one in modules):
@@ -228,6 +229,14 @@ def check_embedding_model(folder: Path) -> None:
             raise BadInput(
                 f"{pickle} is a pickle, which can hold code, and no {files.WEIGHTS} is beside it; take a version in safetensors files"
             )
+        if kind.endswith(".Transformer"):
+            _refuse_larger(folder / place)
+
+
+def _refuse_larger(folder: Path) -> None:
+    """Refuse a model that is configured to be larger than its weights, if both are there: of a billion layers it would be built without end."""
+    if (folder / files.CONFIG).is_file() and (folder / files.WEIGHTS).is_file():
+        _refuse_excess(files.model_config(folder), files.model_tensors(folder), folder)
 
 
 def _safe(trust_remote_code: bool) -> dict[str, Any]:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perse.errors import BadInput
+from perse.files.path_names import place_named
 from perse.files.runlog import file_digest
 from perse.files.sqlite_files import refuse_foreign_leftovers
 from perse.installing import install
@@ -64,8 +65,14 @@ class KeptVectors:
         Raises:
             BadInput: it is not here.
         """
-        path = Path(self.model).expanduser()
+        path = place_named(self.model)
         if path.is_dir():
+            if not any(
+                (path / name).is_file() for name in ("modules.json", "config.json")
+            ):  # else all that lies below is digested
+                raise BadInput(
+                    f"{path} is no embedding model (it has no modules.json and no config.json); give --embedding-model FOLDER"
+                )
             return path
         if find_spec("sentence_transformers") is None:
             raise BadInput(NO_LIBRARY.format(install("data")))
@@ -83,7 +90,7 @@ class KeptVectors:
         if not self._digest:
             folder, found = self.folder, hashlib.sha256()
             for file in sorted(one for one in folder.rglob("*") if one.suffix in (".json", ".safetensors", ".txt")):
-                found.update(f"{file.relative_to(folder)} {file_digest(file)}\n".encode())
+                found.update(f"{file.relative_to(folder)} {file_digest(file)}\n".encode("utf-8", "surrogateescape"))
             self._digest = found.hexdigest()
         return self._digest
 
@@ -99,6 +106,10 @@ class KeptVectors:
             place = cache_folder().parent / "embeddings" / f"{self.digest[:32]}.sqlite"
             self._known |= _read(place, [keys[text] for text in missing])
             self._compute(place, {keys[text]: text for text in missing if keys[text] not in self._known})
+            if len({vector.shape for vector in self._known.values()}) > 1:
+                log.warning("%s: kept embeddings are of several lengths, and all are computed again", place)
+                self._known = {}
+                self._compute(place, {key: text for text, key in keys.items()})
         return np.stack([self._known[keys[text]] for text in texts]).astype(np.float64)
 
     def _compute(self, place: Path, new: dict[str, str]) -> None:
@@ -115,6 +126,10 @@ class KeptVectors:
             some = keys[start : start + _AT_ONCE]
             made = model.encode([new[key] for key in some], normalize_embeddings=True, show_progress_bar=False)
             found = {key: np.asarray(row, dtype=np.float32) for key, row in zip(some, made, strict=True)}
+            if not np.isfinite(made).all():
+                raise BadInput(
+                    f"the embedding model {self.model} gives vectors that are no numbers; give another --embedding-model"
+                )
             self._known |= found
             _write(place, found)
         self._on_progress(len(keys), len(keys))
@@ -130,11 +145,23 @@ def _read(place: Path, keys: Sequence[str]) -> dict[str, Any]:
             for start in range(0, len(keys), _SOME):
                 some = keys[start : start + _SOME]
                 query = f"SELECT key, vector FROM vectors WHERE key IN ({','.join('?' * len(some))})"
-                found |= {key: np.frombuffer(kept, dtype="<f4") for key, kept in file.execute(query, some)}
+                found |= {key: _finite(kept) for key, kept in file.execute(query, some)}
     except (OSError, sqlite3.Error, ValueError, TypeError) as error:
         log.warning("%s: kept embeddings cannot be read (%s), and are computed again", place, error)
         return {}
     return found
+
+
+def _finite(kept: Any) -> Any:
+    """A vector of its bytes.
+
+    Raises:
+        ValueError, TypeError: they are none.
+    """
+    vector = np.frombuffer(kept, dtype="<f4")
+    if not np.isfinite(vector).all():
+        raise ValueError("one is no number")
+    return vector
 
 
 def _write(place: Path, vectors: dict[str, Any]) -> None:
@@ -144,6 +171,6 @@ def _write(place: Path, vectors: dict[str, Any]) -> None:
         with closing(sqlite3.connect(place, timeout=60)) as file, file:
             file.execute("CREATE TABLE IF NOT EXISTS vectors (key TEXT PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID")
             rows = [(key, vector.astype("<f4").tobytes()) for key, vector in vectors.items()]
-            file.executemany("INSERT OR IGNORE INTO vectors (key, vector) VALUES (?, ?)", rows)
+            file.executemany("INSERT OR REPLACE INTO vectors (key, vector) VALUES (?, ?)", rows)
     except (OSError, sqlite3.Error) as error:
         log.warning("%s: embeddings cannot be kept (%s)", place, error)

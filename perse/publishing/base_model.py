@@ -6,8 +6,9 @@ A hub name is never made up; of a folder only the last part is shown, and no mac
 from __future__ import annotations
 
 import re
-from pathlib import Path, PureWindowsPath
+from pathlib import PureWindowsPath
 
+from perse.files.path_names import place_named
 from perse.models.finding import EMBEDDED, cache_folder
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
@@ -23,7 +24,7 @@ def hub_name(path: str) -> str | None:
     found = _CACHED.search(path)
     if found:
         return f"{found['owner']}/{found['name']}"
-    place = Path(path).expanduser()
+    place = place_named(path)
     known = EMBEDDED.get(path) or (EMBEDDED.get(place.name) if place.parent == cache_folder() else None)
     if known:
         return known.hub

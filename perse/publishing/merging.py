@@ -21,6 +21,7 @@ from perse.errors import BadInput, ModelNotFound, PerseError, SaveFailed
 from perse.files.belongings import resolved
 from perse.files.disk import aside, staged, write_failed
 from perse.files.own_files import one_writer
+from perse.files.path_names import place_named
 from perse.files.runlog import MANIFEST, read_manifest, what_it_is, write_whole
 from perse.formats.plain_files import own_text
 from perse.licences import carry_terms
@@ -85,7 +86,7 @@ def merge_adapter(
     if dtype not in DTYPES:
         raise BadInput(f"dtype is '{dtype}'; choose {', '.join(DTYPES)}")
     _refuse_existing(out)
-    found, named_base = _adapter_and_base(Path(named).expanduser())
+    found, named_base = _adapter_and_base(place_named(named))
     try:
         folder = models.find(base, trust_remote_code=trust_remote_code) if base else models.find(named_base, local=True)
     except ModelNotFound as error:

@@ -26,6 +26,7 @@ from perse.evaluation.evaluate import Texts, evaluate_many
 from perse.evaluation.stats.results import Evaluation, Resample
 from perse.evaluation.telling import evaluation_result
 from perse.files.own_files import refuse_inputs, write_together
+from perse.files.path_names import place_named
 from perse.files.runlog import MANIFEST, environment, file_digest, read_manifest, what_it_is
 from perse.judging.loop import JUDGEMENTS
 from perse.models.vectors import KeptVectors
@@ -169,7 +170,7 @@ def _judge_places(manifest: Mapping[str, Any]) -> list[Path]:
     """Where the judge of a run lay; a run of an older perse has its paths in its name."""
     lay = manifest.get("context", {}).get("judge")
     parts = [one for one in lay.values() if isinstance(one, str)] if isinstance(lay, dict) else _judge_parts(manifest)
-    return [Path(part).expanduser() for part in parts]
+    return [place_named(part) for part in parts]
 
 
 def _judge_parts(manifest: Mapping[str, Any]) -> list[str]:

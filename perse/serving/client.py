@@ -19,7 +19,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -35,7 +35,7 @@ from perse.models.incoming import ACCEPTED, Body, Deadline, Unfit, not_followed
 from perse.models.silence import Watch, patience
 from perse.records import Asked, ClaimsExample, ProfileComparison, ProfileReview
 from perse.serving.answers import Answers, Problem, ServerError
-from perse.serving.requests import IDEMPOTENCY_KEY, judge_routes
+from perse.serving.requests import IDEMPOTENCY_KEY, LONGEST_ID, judge_routes
 from perse.strict import is_half
 
 __all__ = ["AsyncJudgeClient", "JudgeClient", "Problem", "ServerError"]
@@ -69,7 +69,7 @@ class JudgeClient:
         self, url: str, *, model: str | None = None, key: str | None = None, timeout: float | None = None, tries: int = 5
     ) -> None:
         key, seconds = _key(key), _patience(timeout)
-        self._calls = _Calls(model, tries, Answers(_plain(url), key))
+        self._calls = _Calls(model, _count(tries, "tries"), Answers(_plain(url), key))
         self._silence = Watch(_plain(url), seconds, given=timeout is not None)
         self._http = httpx2.Client(base_url=_plain(url), headers=_headers(key), timeout=seconds, follow_redirects=False)
 
@@ -134,10 +134,10 @@ class JudgeClient:
 
     def readers(self) -> list[str]:
         """Names of all readers that the server keeps for this key."""
-        names: list[str] = []
-        while page := self._calls.names(self._send(self._calls.get(_page(names)))):
-            names += page
-        return names
+        names: dict[str, None] = {}
+        while page := self._calls.names(self._send(self._calls.get(_page(names))), names):
+            names |= dict.fromkeys(page)
+        return list(names)
 
     def submit(self, kind: str, items: Sequence[Item], **settings: Any) -> str:
         """Have the server keep a list of items and judge them in its own time; the batch's name.
@@ -228,8 +228,8 @@ class AsyncJudgeClient:
         at_once: int = 32,
     ) -> None:
         key = _key(key)
-        self._room = asyncio.Semaphore(at_once)
-        self._calls = _Calls(model, tries, Answers(_plain(url), key))
+        self._room = asyncio.Semaphore(_count(at_once, "at_once"))
+        self._calls = _Calls(model, _count(tries, "tries"), Answers(_plain(url), key))
         self._http = httpx2.AsyncClient(
             base_url=_plain(url), headers=_headers(key), timeout=_patience(timeout), follow_redirects=False
         )
@@ -265,10 +265,10 @@ class AsyncJudgeClient:
         await self._send(self._calls.on_reader("DELETE", reader))
 
     async def readers(self) -> list[str]:
-        names: list[str] = []
-        while page := self._calls.names(await self._send(self._calls.get(_page(names)))):
-            names += page
-        return names
+        names: dict[str, None] = {}
+        while page := self._calls.names(await self._send(self._calls.get(_page(names))), names):
+            names |= dict.fromkeys(page)
+        return list(names)
 
     async def submit(self, kind: str, items: Sequence[Item], **settings: Any) -> str:
         return self._calls.batch_name(await self._send(self._calls.submit(kind, items, settings)))
@@ -362,6 +362,9 @@ class _Calls:
         return _Call("POST", f"/v1/judge/{route}", said, self.tries, self.answers)
 
     def put(self, reader: str, reviews: Sequence[Entry], comparisons: Sequence[Entry]) -> _Call:
+        for entries in (reviews, comparisons):
+            if not isinstance(entries, Sequence) or not all(isinstance(one, Mapping | BaseModel) for one in entries):
+                raise BadInput("a reader's reviews and comparisons are lists of dictionaries, or of entries of profiles")
         record = {"reviews": list(map(_fields, reviews)), "comparisons": list(map(_fields, comparisons))}
         return _Call("PUT", _reader_path(reader), record, self.tries, self.answers)
 
@@ -386,16 +389,19 @@ class _Calls:
         return found
 
     def batch_results(self, answer: Mapping[str, Any], about: Mapping[str, Any]) -> list[Judgement | Problem]:
-        size = about.get("items")
-        items: list[dict[str, Any]] = (
-            [{}] * size if isinstance(size, int) and 0 <= size <= len(answer.get("results", ())) else []
-        )
-        return self.answers.results(answer, items, str(about.get("question")))
+        size, found = about.get("items"), answer.get("results")
+        if not isinstance(size, int) or not isinstance(found, list) or size != len(found):
+            told = f"{len(found)} results" if isinstance(found, list) else "no list of results"
+            raise self.answers.strange(f"{told} of a batch of {size!r:.20} items")
+        return self.answers.results(answer, [{}] * size, str(about.get("question")))
 
-    def names(self, answer: Mapping[str, Any]) -> list[str]:
+    def names(self, answer: Mapping[str, Any], before: Collection[str]) -> list[str]:
+        """The readers that come after those `before`; a server that names one again would be asked without end."""
         found = answer.get("readers")
-        if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        if not isinstance(found, list) or not all(map(_names_a_reader, found)):
             raise self.answers.strange("no list of readers")
+        if len(set(found)) < len(found) or any(name in before for name in found):
+            raise self.answers.strange("a reader twice in the list of readers")
         return found
 
     def judgement(self, answer: object, item: Item, route: str, settings: Mapping[str, Any]) -> Judgement:
@@ -537,16 +543,27 @@ def _patience(seconds: float | None) -> float:
     return seconds
 
 
+def _count(number: int, name: str) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise BadInput(f"{name}={number!r:.100} is no whole number above 0; give one")
+    return number
+
+
 def _reader_path(reader: str) -> str:
-    if not isinstance(reader, str) or not reader:
-        raise BadInput("a reader's name is a text of one character or more")
-    if reader in (".", "..") or is_half(reader):
+    if not isinstance(reader, str) or not 0 < len(reader) <= LONGEST_ID:
+        raise BadInput(f"a reader's name is a text of 1 to {LONGEST_ID} characters")
+    if not _names_a_reader(reader):
         raise BadInput(f"'{reader}' cannot stand in an address as a reader's name; take another")
     return f"/v1/readers/{quote(reader, safe='')}"
 
 
-def _page(names: Sequence[str]) -> str:
-    return f"/v1/readers?after={quote(names[-1], safe='')}" if names else "/v1/readers"
+def _names_a_reader(name: object) -> bool:
+    """Whether it can stand in an address as one."""
+    return isinstance(name, str) and 0 < len(name) <= LONGEST_ID and name not in (".", "..") and not is_half(name)
+
+
+def _page(names: dict[str, None]) -> str:
+    return f"/v1/readers?after={quote(next(reversed(names)), safe='')}" if names else "/v1/readers"
 
 
 def _fields(item: Item | Entry) -> dict[str, Any]:

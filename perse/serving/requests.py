@@ -20,6 +20,8 @@ from perse.strict import Name
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 """The header by which what is sent again, because its answer was lost, is known."""
+LONGEST_ID = 200
+"""Characters of a reader's name."""
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def trackers(names: tuple[str, ...], run: Path, *, step: int = 0) -> list[Any]:
         run: the run folder.
         step: the optimizer step that the run resumes from; 0 for a new run.
     Raises:
-        BadInput: the folder of one is a link, which may lead out of the run.
+        BadInput: the folder of one is a link, which may lead out of the run; or its library cannot be loaded.
         SaveFailed: it cannot be written.
     """
     return [_callback(name, run, step) for name in names]
@@ -71,7 +71,12 @@ def _callback(name: str, run: Path, step: int) -> Any:
     from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK, TensorBoardCallback
 
     if name != "tensorboard":
-        return guarded(name, INTEGRATION_TO_CALLBACK[name]())
+        try:
+            return guarded(name, INTEGRATION_TO_CALLBACK[name]())
+        except Exception as error:  # noqa: BLE001 - whatever an installation that is not whole raises
+            raise BadInput(
+                f"train.report_to names {name}, which cannot be loaded ({_said(error)}); install it anew, or leave it out"
+            ) from None
     from torch.utils.tensorboard import SummaryWriter
 
     folder = run / FOLDER
@@ -79,6 +84,11 @@ def _callback(name: str, run: Path, step: int) -> Any:
     with writing(folder):
         writer: Any = SummaryWriter(log_dir=str(folder), purge_step=step + 1 if step else 0)
     return TensorBoardCallback(writer)  # type: ignore[no-untyped-call]
+
+
+def _said(error: Exception) -> str:
+    """The first line of what a library says, without a key."""
+    return printable(redact(f"{type(error).__name__}: {error}".splitlines()[0])[:300])
 
 
 def guarded(name: str, callback: TrainerCallback) -> TrainerCallback:
@@ -97,7 +107,7 @@ def guarded(name: str, callback: TrainerCallback) -> TrainerCallback:
                 return do(*args, **more)
             except Exception as error:  # noqa: BLE001 - whatever a tracker's library raises
                 failed.append(event)
-                said = printable(redact(f"{type(error).__name__}: {error}".splitlines()[0][:300]))
+                said = _said(error)
                 if event == "on_train_begin":
                     raise BadInput(
                         f"{name} cannot follow this run ({said}); set its own variables right (docs/training.md), or take it out of train.report_to"

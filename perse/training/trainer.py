@@ -30,6 +30,7 @@ from perse.errors import BadInput
 from perse.files.belongings import keep_changed
 from perse.files.disk import aside
 from perse.files.own_files import fresh_folder, put_back, refuse_stage, replace_folder
+from perse.files.path_names import place_named
 from perse.files.runlog import (
     MANIFEST,
     RunLog,
@@ -159,7 +160,7 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
         run_id, shown = None, None
         if arguments.should_save:
             identity = run_identity(config, prepared, facts)
-            local = Path(config.model.path).expanduser().is_dir()
+            local = place_named(config.model.path).is_dir()
             context = {"world_size": process.world_size, "sharding": process.sharding, "model_is_folder": local}
             choosers = [] if watching is None else watching.choosers(prepared.schedule.steps)
             begun = context | {"id": secrets.token_hex(8), "choosers": choosers}  # a run that is resumed has its own

@@ -7,8 +7,10 @@ import errno
 import io
 import json
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 
@@ -132,3 +134,24 @@ def test_an_embedding_model_of_the_librarys_modules_is_taken(tmp_path: Path) -> 
 def test_an_embedding_model_without_a_name_is_refused_whatever_the_folder() -> None:
     with pytest.raises(BadInput, match="the embedding model has no name; give --embedding-model"):
         sentence_embeddings("")
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_an_embedding_model_of_more_layers_than_weights_is_refused_before_it_is_built(tmp_path: Path, listed: bool) -> None:
+    from safetensors.numpy import save_file
+
+    if listed:
+        kinds = [{"path": "", "type": "sentence_transformers.models.Transformer"}]
+        (tmp_path / "modules.json").write_text(json.dumps(kinds))
+    save_file({"embeddings.word_embeddings.weight": np.zeros((8, 4), "f4")}, tmp_path / "model.safetensors")
+    for layers, fits in ((1, True), (10**9, False)):
+        settings = {
+            "model_type": "bert",
+            "num_hidden_layers": layers,
+            "hidden_size": 4,
+            "intermediate_size": 4,
+            "vocab_size": 8,
+        }
+        (tmp_path / "config.json").write_text(json.dumps(settings))
+        with nullcontext() if fits else pytest.raises(BadInput, match="num_hidden_layers 1000000000, which its weights cannot"):
+            check_embedding_model(tmp_path)

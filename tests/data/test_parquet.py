@@ -116,6 +116,13 @@ def test_a_score_that_is_none_is_named_with_its_row(raw: Path, tmp_path: Path, s
         load_folder(tmp_path / "set")
 
 
+def test_an_example_of_reviews_that_asks_about_an_aspect_is_named_with_its_row(raw: Path, tmp_path: Path) -> None:
+    build_pointwise(PointwiseOptions(reviews=raw / "reviews.jsonl", items=raw / "items.jsonl", out=tmp_path / "set"))
+    changed(tmp_path / "set" / "examples.parquet", "aspect", "Ending")
+    with pytest.raises(BadInput, match=r"examples\.parquet, row 2: found aspect 'Ending', expected none"):
+        load_folder(tmp_path / "set")
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [

@@ -183,8 +183,8 @@ def test_notes_in_a_checkpoint_outlive_it_and_do_not_stop_its_weights_from_being
     for step in (1, 2, 3):
         (sealed(tmp_path, step) / "notes.md").write_text(f"of step {step}")
     together = tmp_path / "checkpoint-1" / "for-any-1"
-    together.mkdir()
-    (together / "zero").write_text("zero")
+    (together / "zero" / "weights").mkdir(parents=True)  # as DeepSpeed's converter does
+    (together / "zero" / "weights" / "fp32.pt").write_text("zero")
     write_list(together, {})
     (together / "mine").write_text("mine")
     remove_others(tmp_path, newest=3, keep=1, best=None, facts={})

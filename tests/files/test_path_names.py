@@ -6,11 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
+from command_line import perse
 from hypothesis import given
 from hypothesis import strategies as st
 
 from perse.errors import BadInput
-from perse.files.path_names import LONGEST, PathName, path_name_of
+from perse.files.path_names import LONGEST, PathName, path_name_of, place_named
 
 HOSTILE = [
     *("", ".", "..", "../x", "../../x", "a/b", "a/../../b", "/etc/x", "C:\\x", "a\\b", "~", "~root", "-rf", "--out", ".hidden"),
@@ -48,3 +49,24 @@ def test_reserved_names_are_refused_in_any_case() -> None:
     assert PathName("gpt-4o_2.1", reserved=("errors",)) == "gpt-4o_2.1"
     with pytest.raises(BadInput, match="'Errors', which stands for something else there"):
         PathName("Errors", reserved=("errors",))
+
+
+def test_a_home_that_nobody_has_is_a_name_like_others() -> None:
+    assert place_named("~nobody-has-this/x") == Path("~nobody-has-this/x")
+    assert place_named("~/x") == Path.home() / "x" and place_named(Path("a/~")) == Path("a/~")
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("score", "--examples", "x", "--judge", "~nobody-has-this/x", "--out", "out"),
+        ("ask", "--judge", "~nobody-has-this/x"),
+        ("serve", "model=~nobody-has-this/x"),
+        ("plan", "--config", "embedded_lora", "model.path=~nobody-has-this/x", "data.path=x"),
+        ("models", "merge", "~nobody-has-this/x", "--out", "out"),
+        ("evaluate", "x", "--embedding-model", "~nobody-has-this/x"),
+    ],
+)
+def test_a_model_in_a_home_that_nobody_has_is_one_sentence(typed: tuple[str, ...]) -> None:
+    said = perse(*typed)
+    assert said.returncode == 2 and "a bug of perse" not in said.stderr

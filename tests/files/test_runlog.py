@@ -46,6 +46,18 @@ def test_another_identity_is_refused_naming_what_differs(tmp_path: Path) -> None
         RunLog(tmp_path / "run", {"judge": {"model": "a"}, "seed": 1}, lines="x.jsonl")
 
 
+def test_a_path_among_others_may_be_written_in_another_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("books", "films"):
+        (tmp_path / name).touch()
+    for path in ("books", "./books", str(tmp_path / "books")):
+        with RunLog(tmp_path / "run", {"mix": [{"path": path, "weight": 0.5}]}, lines="x.jsonl"):
+            pass
+    for other in ([{"path": "films", "weight": 0.5}], [{"path": "books", "weight": 0.6}], [{"path": "books"}], []):
+        with pytest.raises(RunMismatch, match="mix was"):
+            RunLog(tmp_path / "run", {"mix": other}, lines="x.jsonl")
+
+
 def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(RunMismatch, match="is not empty and holds no run"):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import importlib.util
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -39,6 +41,41 @@ class Reading:
 @pytest.fixture
 def judge() -> Judge:
     return Judge(Reading(), TextRenderer(), name="m")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"reviews": "abc"}, "the past reviews are a text"),
+        ({"reviews": [("a", "b", 11)]}, "past review 1, field 'score'"),
+        ({"question": "pointwize"}, "there is no question 'pointwize'"),
+        ({"question": "pairwise"}, "does not fit"),
+        ({"question": "pointwise_evidence"}, "has no evidence"),
+        ({"temperature": -1}, "temperature is -1"),
+        ({"max_new_tokens": 0}, "max_new_tokens is 0"),
+    ],
+)
+def test_a_scorer_that_could_score_nothing_is_refused_before_a_model_writes(given: dict[str, Any], said: str) -> None:
+    pytest.importorskip("inspect_ai", reason="inspect_ai is not installed (the extra integrations)")
+    from perse.integrations.inspect_scorer import reader_score
+
+    with pytest.raises(BadInput, match=said):
+        reader_score("m", **given)
+
+
+def test_every_sample_is_shown_to_the_reader_whatever_gives_the_reviews_and_the_metadata(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("inspect_ai", reason="inspect_ai is not installed (the extra integrations)")
+    from perse.integrations import inspect_scorer
+
+    monkeypatch.setattr(inspect_scorer, "_judge", lambda name: judge)
+    score = inspect_scorer.reader_score("m", reviews=iter(REVIEWS))  # type: ignore[arg-type]
+    for metadata in (None, {}, 5, ["x"]):
+        wrote = SimpleNamespace(metadata=metadata, output=SimpleNamespace(completion="quiet"), sample_id=1, epoch=1)
+        asyncio.run(score(wrote, None))
+    engine = judge.engine
+    assert len(engine.asked) == 4 and all("Warm." in one for one in engine.asked)  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 import sqlite3
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,3 +75,49 @@ def test_the_extra_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp
         BadInput, match=r"sentence embeddings need sentence_transformers, which is not installed; run pip install .*\[data\]"
     ):
         KeptVectors()(TEXTS)
+
+
+@pytest.fixture
+def made_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder of which the library makes a model that gives each text the vector (its length, 1)."""
+    pytest.importorskip("sentence_transformers")
+    monkeypatch.setenv("PERSE_HOME", str(tmp_path / "home"))
+    model = SimpleNamespace(encode=lambda texts, **_: np.array([[len(text), 1.0] for text in texts]))
+    monkeypatch.setattr("perse.models.opening.sentence_embeddings", lambda name: model)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "modules.json").write_text("[]")
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("vector", [np.zeros(3, "<f4").tobytes(), np.full(2, np.nan, "<f4").tobytes(), b"abc", "text"])
+def test_kept_vectors_that_cannot_be_the_models_are_computed_again_and_replaced(made_model: Path, vector: Any) -> None:
+    first = KeptVectors(str(made_model))(TEXTS)
+    [place] = (made_model.parent / "home" / "embeddings").glob("*.sqlite")
+    with sqlite3.connect(place) as file:
+        file.execute("UPDATE vectors SET vector = ? WHERE key = (SELECT min(key) FROM vectors)", [vector])
+    for _ in range(2):
+        assert (KeptVectors(str(made_model))(TEXTS) == first).all()
+    with sqlite3.connect(place) as file:
+        assert {len(kept) for (kept,) in file.execute("SELECT vector FROM vectors")} == {8}
+
+
+def test_a_model_that_gives_no_numbers_is_said_to_and_nothing_is_kept(
+    made_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = SimpleNamespace(encode=lambda texts, **_: np.full((len(texts), 2), np.nan))
+    monkeypatch.setattr("perse.models.opening.sentence_embeddings", lambda name: broken)
+    with pytest.raises(BadInput, match="gives vectors that are no numbers"):
+        KeptVectors(str(made_model))(TEXTS)
+    assert not (made_model.parent / "home" / "embeddings").exists()
+
+
+def test_a_folder_that_is_no_model_is_refused_before_all_below_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "large.json").symlink_to("/dev/zero")
+    with pytest.raises(BadInput, match=r"is no embedding model \(it has no modules.json and no config.json\)"):
+        KeptVectors(str(tmp_path))
+
+
+def test_files_beside_a_model_may_have_any_name(made_model: Path) -> None:
+    Path(f"{made_model}/a\udcff.json").write_text("{}")
+    assert KeptVectors(str(made_model))(TEXTS).shape == (3, 2)

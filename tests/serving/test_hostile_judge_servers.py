@@ -331,3 +331,67 @@ def test_what_is_no_list_of_items_is_one_sentence(items: Any) -> None:
 def test_a_timeout_that_is_none_is_one_sentence(client: Any, timeout: Any) -> None:
     with pytest.raises(BadInput, match="is no number of seconds above 0; give one, such as 600"):
         client("http://127.0.0.1:1", timeout=timeout)
+
+
+@pytest.mark.parametrize("client", [JudgeClient, AsyncJudgeClient])
+@pytest.mark.parametrize("tries", [0, -1, math.nan, 1.5, None, "3", True])
+def test_a_number_of_tries_that_is_none_is_one_sentence_and_not_asking_without_end(client: Any, tries: Any) -> None:
+    with pytest.raises(BadInput, match="tries=.* is no whole number above 0"):
+        client("http://127.0.0.1:1", tries=tries)
+
+
+@pytest.mark.parametrize("at_once", [0, -1, None, "x"])
+def test_no_requests_at_once_are_one_sentence_and_not_a_wait_without_end(at_once: Any) -> None:
+    with pytest.raises(BadInput, match="at_once=.* is no whole number above 0"):
+        AsyncJudgeClient("http://127.0.0.1:1", at_once=at_once)
+
+
+@pytest.mark.parametrize(
+    ("pages", "said"),
+    [
+        ([["a", "b"], ["a", "b"]], "a reader twice"),
+        ([["a"], ["b"], ["a"]], "a reader twice"),
+        ([["a", "a"]], "a reader twice"),
+        ([["x" * 100_000]], "no list of readers"),
+        ([["\ud800"]], "no list of readers"),
+        ([[""]], "no list of readers"),
+    ],
+)
+def test_readers_that_a_server_lists_without_end_or_that_cannot_be_are_one_sentence(pages: Any, said: str) -> None:
+    left = iter(pages)
+
+    async def later(url: str) -> None:
+        async with AsyncJudgeClient(url, key=KEY) as client:
+            await client.readers()
+
+    with hostile(lambda route, body: {"readers": next(left, pages[-1])}) as server:
+        with JudgeClient(server.url, key=KEY) as client, pytest.raises(ServerError, match=said):
+            client.readers()
+        left = iter(pages)
+        with pytest.raises(ServerError, match=said):
+            asyncio.run(later(server.url))
+        assert len(server.asked) <= 2 * len(pages)
+
+
+@pytest.mark.parametrize(("results", "items"), [(5, 5), (None, 1), ("ab", 2), ([], True), ([{}], "1"), ([{}], 10**12)])
+def test_results_of_a_batch_that_are_none_are_one_sentence(results: Any, items: Any) -> None:
+    def say(route: str, body: Any) -> Any:
+        return {"results": results} if route.endswith("/results") else {"items": items, "question": "pointwise"}
+
+    with (
+        hostile(say) as server,
+        JudgeClient(server.url, key=KEY) as client,
+        pytest.raises(ServerError, match="answered what no judge does"),
+    ):
+        client.batch_results("batch_1")
+
+
+def test_a_reader_whose_name_fits_no_address_is_one_sentence() -> None:
+    with JudgeClient("http://127.0.0.1:1") as client, pytest.raises(BadInput, match="a reader's name is a text of 1 to"):
+        client.reader("x" * 100_000)
+
+
+@pytest.mark.parametrize("entries", [1, "abc", [1], {"text": "x"}, None])
+def test_entries_of_a_reader_that_are_no_list_of_them_are_one_sentence(entries: Any) -> None:
+    with JudgeClient("http://127.0.0.1:1") as client, pytest.raises(BadInput, match="are lists of dictionaries"):
+        client.put_reader("ann", reviews=entries)

@@ -341,6 +341,12 @@ def test_a_key_of_an_administrator_that_is_too_short_is_said_to_be(monkeypatch: 
             load_config("embedded", given)
 
 
+def test_a_place_that_can_hold_no_batches_is_refused_before_the_model_is_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "batches").write_text("a file")
+    said = perse("serve", "model=nowhere", f"batches={tmp_path / 'batches'}")
+    assert said.returncode == 2 and "batches cannot be made (File exists); give a folder" in said.stderr.replace("\n", " ")
+
+
 def test_two_places_for_readers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PERSE_READERS", "postgresql+psycopg://me:SECRET1@host/db")
     with pytest.raises(BadInput, match="readers= and PERSE_READERS both say where readers are kept"):

@@ -53,6 +53,13 @@ def test_a_finished_arm_is_not_asked_again(readers: Path, tmp_path: Path) -> Non
     assert ask_arms(arms(readers, "a", "b"), tmp_path, load=scripted(refuse)) == first
 
 
+def test_lines_of_no_arm_among_the_finished_ones_are_passed_over(readers: Path, tmp_path: Path) -> None:
+    one = asking(readers, limit=6)
+    result = k_curve(one, tmp_path / "study", ks=[0, 1], load=scripted(average))
+    (tmp_path / "study" / "arms.jsonl").write_text('{}\n{"arm": ["k1"]}\n{"arm": null}\n')
+    assert k_curve(one, tmp_path / "study", ks=[0, 1], load=scripted(average)) == result
+
+
 def test_two_arms_of_one_name_are_refused(readers: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="two arms have one name: a"):
         ask_arms(arms(readers, "a", "a"), tmp_path, load=scripted(average))

@@ -168,7 +168,7 @@ def read(out: Path) -> Run:
         adapters = {name: Adapter(**one) for name, one in context.get("adapters", {}).items()}
     except KeyError as error:
         raise BadInput(f"{out / MANIFEST} lacks {error}; score into another folder") from None
-    except (TypeError, ValueError, AttributeError):
+    except (BadInput, TypeError, ValueError, AttributeError):
         raise BadInput(f"{out / MANIFEST} has settings that no run has; score into another folder") from None
     if not isinstance(name, str) or name not in QUESTIONS:
         raise BadInput(f"{out / MANIFEST}: question is {shortened(name)}, which is none of perse's; score into another folder")

@@ -406,6 +406,8 @@ def _check_rows(
             raise BadInput(f"{path}, row {number}: found split '{row.split}' and fold {row.fold}, expected train or valid")
         if folds is not None and (row.split is not None or row.fold is None or not 0 <= row.fold < folds):
             raise BadInput(f"{path}, row {number}: found split '{row.split}' and fold {row.fold}, expected 0 to {folds - 1}")
+        if manifest["kind"] == "pointwise" and row.aspect is not None:
+            raise BadInput(f"{path}, row {number}: found aspect '{row.aspect}', expected none in a data set of reviews")
         query = comparisons.get(row.query_id)
         if query is not None and row.aspect not in query.preference:
             raise BadInput(f"{path}, row {number}: aspect '{row.aspect}' is not judged by comparison '{row.query_id}'")

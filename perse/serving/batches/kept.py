@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import secrets
 import threading
@@ -196,20 +197,12 @@ class Batches:
         days: after which the answers of a batch are removed.
         most: batches that are kept of one owner.
     Raises:
-        BadInput: it is no folder, or cannot be made.
-        RunMismatch: another server has it.
+        BadInput, RunMismatch: as `held`.
     """
 
     def __init__(self, folder: Path, *, days: float, most: int) -> None:
         self.folder, self._days, self._most = folder, days, most
-        self._lock = ExitStack()
-        self._lock.enter_context(locked(folder))
-        try:
-            refuse_link(folder)
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            self._lock.close()
-            raise BadInput(f"batches={folder} cannot be made ({no_folder(folder, error)}); give a folder") from None
+        self._lock = held(folder)
         self._adding = threading.Lock()
         self._kept: dict[str, Batch] = {}
         for path in sorted(folder.iterdir()):
@@ -336,6 +329,25 @@ class Batches:
             expires = self.expires(batch)
             if expires is not None and expires < now:
                 self.remove(batch)
+
+
+def held(folder: Path) -> ExitStack:
+    """The lock of a server's folder, which is made if it is not there; to be closed.
+
+    Raises:
+        BadInput: it is no folder, or cannot be made, read or written.
+        RunMismatch: another server has it.
+    """
+    with ExitStack() as lock:
+        lock.enter_context(locked(folder))
+        try:
+            refuse_link(folder)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInput(f"batches={folder} cannot be made ({no_folder(folder, error)}); give a folder") from None
+        if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+            raise BadInput(f"batches={folder} cannot be read and written by this user; change that, or give another folder")
+        return lock.pop_all()
 
 
 def _read(folder: Path) -> Batch:

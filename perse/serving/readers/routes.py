@@ -16,10 +16,9 @@ from perse.errors import BadInput
 from perse.serving.described import OF_BODIES, keyed_router
 from perse.serving.problems import NotThere
 from perse.serving.readers.store import Kept, Reader, Readers
+from perse.serving.requests import LONGEST_ID
 from perse.serving.schemas import ErrorBody
 from perse.strict import name_problem
-
-LONGEST_ID = 200
 
 Id = Annotated[str, Path(description=f"The caller's own name for the reader, at most {LONGEST_ID} characters.")]
 

@@ -81,7 +81,7 @@ def calibration(
     manifest = run_of(run)
     try:
         settings, question, judged_by = JudgeSettings(**manifest["settings"]), str(manifest["question"]), manifest["judge"]
-    except (KeyError, TypeError):
+    except (BadInput, KeyError, TypeError):
         raise BadInput(f"{run / MANIFEST} does not say how was judged (settings, question, judge); score again") from None
     asking = Asking(
         examples=run,

@@ -116,7 +116,7 @@ class StudyFolder:
     def ask(self, arms: Sequence[Arm]) -> dict[str, Answers]:
         """The judgements of each arm by id; only what has none yet is asked (see `ask_arms`)."""
         answers = ask_arms(arms, self.out, load=self.load, on_progress=self.on_progress)
-        known = {row["arm"] for row in self.log.read()}
+        known = [row.get("arm") for row in self.log.read()]  # what is no arm of ours says nothing
         for arm in arms:
             if arm.name not in known:
                 statuses = Counter(str(judgement.status) for judgement in answers[arm.name].values())

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from perse.errors import ModelNotFound
+from perse.files.path_names import place_named
 from perse.models import finding as models
 from perse.settings.training import TrainConfig
 from perse.training.model.adapting import adapted
@@ -121,7 +122,7 @@ def architecture(name: str, *, trust_remote_code: bool = False) -> Architecture:
 
 def _described(name: str) -> Path:
     """The folder with a model's configuration and tokenizer; of a model on the hub these files alone are fetched."""
-    if Path(name).expanduser().is_dir() or name in models.EMBEDDED:
+    if place_named(name).is_dir() or name in models.EMBEDDED:
         return models.find(name)
     folder = models.find_tokenizer(name)
     if not (folder / "config.json").exists():

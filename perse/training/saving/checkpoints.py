@@ -14,7 +14,7 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from fnmatch import fnmatch
@@ -38,6 +38,8 @@ CHECKPOINTS = "checkpoints"
 LIST = "checkpoint.json"
 FOR_ANY = "for-any-"
 """Begins the name of the folder that was converted for DeepSpeed on another number of devices."""
+_CONVERTED = ".pt"
+"""Ends the names of all that DeepSpeed's converter writes there."""
 LATEST = "latest_universal"
 """Names that folder."""
 ASIDE = ".saving.perse-tmp"
@@ -270,13 +272,15 @@ def remove_others(
     """Delete all of a run's but the `keep` checkpoints up to step `newest`, which is just saved, and that of step `best`.
 
     Those of later steps go, too: a run that resumed from an earlier step found them damaged. What a person put into one or changed
-    there stays, and of a link to one only the link goes. Another run's stay, and do not count.
+    there stays, and of a link to one only the link goes. Another run's stay, and do not count. A list came with its folder and may be
+    a stranger's: of the files that it names those go which the one just saved has, too.
 
     Args:
         facts, run_id: of the run, as its checkpoints were sealed with.
     """
     found = [path for path in checkpoints_in(folder) if (path / LIST).exists() and _may_go(path, facts, run_id)]
     kept = [path for path in found if step_of(path) <= newest][-keep:]
+    written = frozenset(map(_of_any_step, sealed_files(folder / f"checkpoint-{newest}")))
     for path in found:
         if path in kept or step_of(path) == best:
             continue
@@ -284,7 +288,7 @@ def remove_others(
             log.warning("%s is a link to %s: the link is removed, and what it leads to stays", path, path.readlink())
             path.unlink()
         else:
-            remove_own(path, _own_names(path))
+            remove_own(path, _own_names(path, written))
 
 
 def _may_go(checkpoint: Path, facts: Mapping[str, Any], run_id: str | None) -> bool:
@@ -303,19 +307,29 @@ def _say_that_it_stays(checkpoint: Path, why: str) -> None:
     log.warning("%s stays: %s", checkpoint, why)
 
 
-def _own_names(checkpoint: Path) -> list[str]:
-    """The files of a checkpoint that are as they were sealed, and what was made of them for other devices."""
-    found = _unchanged(checkpoint, _sealed(checkpoint))
+def _own_names(checkpoint: Path, written: Collection[str]) -> list[str]:
+    """The files of a checkpoint that perse writes and that are as they were sealed, and what was made of them for other devices."""
+    found = []
+    for name in _unchanged(checkpoint, _sealed(checkpoint)):
+        if _of_any_step(name) in written:
+            found.append(name)
+        else:
+            log.warning("%s stays: the newest checkpoint has no such file", checkpoint / name)
     together = converted(checkpoint)
     if (together / LIST).exists():
         try:
             names = _unchanged(together, _read_list(together, ("files",)))
-            found += [f"{together.name}/{name}" for name in (*names, LIST)]
+            found += [f"{together.name}/{name}" for name in names if name.endswith(_CONVERTED)] + [f"{together.name}/{LIST}"]
         except ValueError as error:
             log.warning("%s stays: its list of files, %s, cannot be read (%s)", together, LIST, error)
     if unchanged(checkpoint / LATEST, [_named(checkpoint)]):
         found.append(LATEST)
     return [*found, LIST]  # the list last: what a kill leaves is still known
+
+
+def _of_any_step(name: str) -> str:
+    """A file's name without the numbers of step, process and part: what `rng_state_3.pth` and `rng_state.pth` have in common."""
+    return re.sub(r"_?\d+", "", name)
 
 
 def _unchanged(folder: Path, listing: Mapping[str, Any]) -> list[str]:

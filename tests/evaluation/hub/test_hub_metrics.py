@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from places import ROOT
 
 from perse.errors import BadInput
 from perse.evaluation import hub
+from perse.evaluation.hub.given import distributions, finite, scale_of
 from perse.evaluation.stats.correlation import COEFFICIENTS, Convention, within_reviewers
 from perse.evaluation.stats.ordinal import rps_values
 from perse.evaluation.stats.ties import calibrated_pairs, reviewer_halves
@@ -96,3 +98,51 @@ def test_every_metric_is_a_folder_with_a_file_of_its_name(name: str) -> None:
 def test_a_metric_that_is_not_shipped_is_refused() -> None:
     with pytest.raises(BadInput, match="no metric 'bleu' is shipped; expected one of within_reviewer"):
         hub.path("bleu")
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf, None])
+def test_what_was_not_answered_is_named_by_its_place_and_leaves_no_reader_out(odd: float) -> None:
+    with pytest.raises(BadInput, match=r"predictions has (nan|-?inf) at place 2, expected finite numbers"):
+        finite([1.0, odd, 3.0], "predictions")
+    assert finite([1, 2], "predictions").tolist() == [1.0, 2.0] and finite([], "predictions").size == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([0.5, 0.4], "sum to 1"), ([1.5, -0.5], "of 0 and more"), ([np.nan, 1.0], "sum to 1"), ([1e308, 1e308], "sum to 1"),
+        ([1.0], "has 1 probabilities at place 2, expected one for each of 2 labels"), (None, "has 0 probabilities at place 2"),
+    ],
+)  # fmt: skip
+def test_what_is_no_distribution_has_no_ranked_probability(given: list[float], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        distributions([[0.25, 0.75], given], scale_of([1, 2]), "predictions")
+    assert distributions([[0.25, 0.75], [1 / 3, 0.6667]], scale_of([1, 2]), "predictions").shape == (2, 2)
+
+
+@pytest.mark.parametrize("labels", [[], [1], [1, 1], [2, 1], [np.nan, 1], ["a", "b"], [1, None]])
+def test_labels_that_make_no_scale_are_refused(labels: list[Any]) -> None:
+    with pytest.raises(BadInput, match="expected two finite numbers or more in ascending order"):
+        scale_of(labels)
+
+
+def test_a_metric_takes_no_answer_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in hub.NAMES:
+        monkeypatch.setattr(sys, "path", [hub.path(name), *sys.path])
+    nan = float("nan")
+    pytest.importorskip("evaluate")
+    from ranked_probability import RankedProbability  # type: ignore[import-not-found]
+    from tie_calibrated_pairs import TieCalibratedPairs  # type: ignore[import-not-found]
+    from within_reviewer import WithinReviewer  # type: ignore[import-not-found]
+
+    who = ["a", "a", "b", "b"]
+    for metric in (WithinReviewer, TieCalibratedPairs):
+        with pytest.raises(BadInput, match="predictions has nan at place 1"):
+            metric._compute(None, [nan, 2, 3, 4], [1, 2, 3, 4], who)
+    for epsilon in (-1, nan, float("inf"), "x"):
+        with pytest.raises(BadInput, match="epsilon is"):
+            TieCalibratedPairs._compute(None, [1, 2, 3, 4], [1, 2, 3, 4], who, epsilon=epsilon)
+    with pytest.raises(BadInput, match="expected probabilities"):
+        RankedProbability._compute(None, [[nan, 1.0]], [1], labels=[1, 2])
+    with pytest.raises(BadInput, match="none of the labels 1, 2"):
+        RankedProbability._compute(None, [[0.5, 0.5]], [3], labels=[1, 2])

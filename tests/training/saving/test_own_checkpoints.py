@@ -87,6 +87,41 @@ def test_a_file_that_was_edited_in_a_checkpoint_outlives_it(tmp_path: Path, capl
     assert not caplog.text, "it is said once"
 
 
+def test_a_list_that_a_stranger_made_removes_no_file_but_such_as_checkpoints_have(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for step in (1, 2):
+        sealed(tmp_path, step)
+    old = tmp_path / "checkpoint-1"
+    listing = json.loads((old / LIST).read_text())
+    together = old / "for-any-1"
+    together.mkdir()
+    for notes in (old / "notes.md", together / "notes.md"):
+        notes.write_text("mine")
+    write_list(together, {})
+    (old / LIST).unlink()
+    shutil.move(together, tmp_path / "aside")
+    write_list(old, {name: listing[name] for name in ("facts", "run_id", "made_by")})
+    shutil.move(tmp_path / "aside", together)
+    remove_others(tmp_path, newest=2, keep=1, best=None, facts=FACTS)
+    assert contents(old) == {"notes.md": b"mine", "for-any-1/notes.md": b"mine"}
+    assert "checkpoint-1/notes.md stays: the newest checkpoint has no such file" in caplog.text
+
+
+def test_a_checkpoint_of_other_devices_goes_whole(tmp_path: Path) -> None:
+    for step, names in (
+        (50, ("rng_state_0.pth", "rng_state_1.pth", "global_step50/zero_pp_rank_1.pt")),
+        (100, ("rng_state.pth", "global_step100/zero_pp_rank_0.pt")),
+    ):
+        aside = tmp_path / checkpoints.ASIDE / f"checkpoint-{step}"
+        for name in names:
+            (aside / name).parent.mkdir(parents=True, exist_ok=True)
+            (aside / name).write_text(name)
+        seal(aside, tmp_path, facts=FACTS, made_by={"world_size": len(names), "sharding": "zero2"})
+    remove_others(tmp_path, newest=100, keep=1, best=None, facts=FACTS)
+    assert [path.name for path in tmp_path.glob("checkpoint-*")] == ["checkpoint-100"]
+
+
 def test_a_copy_of_a_checkpoint_inside_another_outlives_it(tmp_path: Path) -> None:
     for step in (1, 2):
         sealed(tmp_path, step)

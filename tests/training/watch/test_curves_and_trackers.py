@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from transformers import TrainerCallback
+from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 from watching_builders import scripted, trained
 
 from perse.errors import BadInput, SaveFailed
@@ -106,6 +107,18 @@ def test_a_tracker_that_fails_later_is_left_out_and_training_goes_on(
     trained(renderer, tmp_path / "run", callbacks=[guarded("mlflow", tracker)])
     assert tracker.told == ["on_train_begin", "on_log"]
     assert caplog.text.count("mlflow fails (ConnectionError") == 1 and "pass-w0rd" not in caplog.text
+
+
+def test_a_tracker_whose_library_is_damaged_is_refused_in_a_sentence_without_its_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged() -> None:
+        raise RuntimeError("http://me:pass-w0rd@nowhere:5000 is read at import\nand more")
+
+    monkeypatch.setitem(INTEGRATION_TO_CALLBACK, "wandb", damaged)
+    with pytest.raises(BadInput, match="names wandb, which cannot be loaded .*; install it anew, or leave it out") as refused:
+        trackers(("wandb",), tmp_path)
+    assert "pass-w0rd" not in str(refused.value) and "\n" not in str(refused.value)
 
 
 @pytest.mark.slow

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import datasets
 import evaluate
-import numpy as np
 
-from perse.evaluation.stats.ordinal import rps_values
-from perse.scale import SCORES, Scale
+from perse.errors import BadInput
+from perse.evaluation.hub.given import distributions, finite, scale_of
+from perse.evaluation.stats.ordinal import on_scale, rps_values
+from perse.scale import SCORES
 
 _DESCRIPTION = """
 How far is a judge's distribution over ordered labels from the label that was given? Mean over items of the squared differences
@@ -47,8 +48,11 @@ class RankedProbability(evaluate.Metric):  # type: ignore[misc]
     def _compute(
         self, predictions: Sequence[Sequence[float]], references: Sequence[float], labels: Sequence[float] | None = None
     ) -> dict[str, float | None]:
-        scale = SCORES if labels is None else Scale("labels", tuple(f"{value:g}" for value in labels), tuple(labels))
+        scale = SCORES if labels is None else scale_of(labels)
         if not len(references):
             return {"rps": None}
-        values = rps_values(np.array(references, dtype=np.float64), np.array(predictions, dtype=np.float64), scale=scale)
+        gold = finite(references, "references")
+        if not on_scale(gold, scale=scale):
+            raise BadInput(f"references has a number that is none of the labels {', '.join(scale.labels)}")
+        values = rps_values(gold, distributions(predictions, scale, "predictions"), scale=scale)
         return {"rps": float(values.mean())}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 import datasets
 import evaluate
 import numpy as np
 
+from perse.errors import BadInput
+from perse.evaluation.hub.given import finite
 from perse.evaluation.stats.ties import calibrated_pairs, reviewer_halves
 
 _DESCRIPTION = """
@@ -56,10 +59,12 @@ class TieCalibratedPairs(evaluate.Metric):  # type: ignore[misc]
         epsilon: float | None = None,
         seed: int = 0,
     ) -> dict[str, Any]:
+        if epsilon is not None and not (isinstance(epsilon, int | float) and 0 <= epsilon < inf):
+            raise BadInput(f"epsilon is {epsilon!r:.50}, expected a finite number of 0 or more")
         names, reviewer = np.unique(np.array(reviewers, dtype=object), return_inverse=True)
         found = calibrated_pairs(
-            np.array(references, dtype=np.float64),
-            np.array(predictions, dtype=np.float64),
+            finite(references, "references"),
+            finite(predictions, "predictions"),
             reviewer.astype(np.int64),
             fold_of_reviewer=reviewer_halves(names.tolist(), seed=seed),
             epsilon=epsilon,

@@ -8,6 +8,7 @@ import datasets
 import evaluate
 import numpy as np
 
+from perse.evaluation.hub.given import finite
 from perse.evaluation.stats.correlation import COEFFICIENTS, Convention, within_reviewers
 
 _DESCRIPTION = """
@@ -46,7 +47,7 @@ class WithinReviewer(evaluate.Metric):  # type: ignore[misc]
     def _compute(
         self, predictions: Sequence[float], references: Sequence[float], reviewers: Sequence[str]
     ) -> dict[str, float | int | None]:
-        gold, predicted = np.array(references, dtype=np.float64), np.array(predictions, dtype=np.float64)
+        gold, predicted = finite(references, "references"), finite(predictions, "predictions")
         _, reviewer = np.unique(np.array(reviewers, dtype=object), return_inverse=True)
         found: dict[str, float | int | None] = {}
         for name, coefficient in COEFFICIENTS.items():
