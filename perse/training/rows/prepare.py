@@ -106,7 +106,7 @@ def prepare(config: TrainConfig, renderer: Renderer, *, apart: frozenset[str] = 
         max_shared_examples=settings.max_shared_examples,
         seed=settings.seed,
     )
-    if settings.rank_weight and not any(planned.pairs(step) for step in range(planned.steps)):
+    if settings.rank_weight and not any(planned.pairs(step) for step in range(1, planned.steps + 1)):
         raise BadInput(
             f"train.rank_weight is {settings.rank_weight:g}, and no row holds two texts that one reader scored differently, so that no order can be "
             "learned; raise train.batch_size and train.max_shared_examples, build the data set with --profiles per_reviewer_epoch, or leave it out"

@@ -88,8 +88,8 @@ class RowLoss:
         return found
 
     def _add(self, answers: Tensor, rank: Tensor, ordered: Tensor, pairs: int) -> None:
-        counts = torch.tensor([pairs, 1], dtype=torch.float64, device=answers.device)
-        new = torch.cat([torch.stack([each.detach().double() for each in (answers, rank, ordered)]), counts])
+        counts = torch.tensor([pairs, 1.0], device=answers.device)
+        new = torch.cat([torch.stack([each.detach().float() for each in (answers, rank, ordered)]), counts])
         self._sums = new if self._sums is None else self._sums + new
 
 
@@ -101,7 +101,7 @@ def row_loss_for(settings: Train) -> RowLoss | None:
 
 
 def log_labels(logits: Tensor, reading: Reading) -> Tensor:
-    """(B, S): logarithms of the probabilities that an example's answer is each label, none else being one of the house's labels or not.
+    """(B, S): logarithms of the probabilities of all labels in each example, not renormalised: what is left to 1 is no label.
 
     Args:
         logits: (T', V) in float32.

@@ -41,8 +41,8 @@ class Schedule:
         return [self.row(at) for at in range((step - 1) * self.rows_per_step, step * self.rows_per_step)]
 
     def pairs(self, step: int) -> int:
-        """Texts of optimizer step `step`, counted from 0, that one reader scored differently, two by two in each row."""
-        rows = (self.rows[at] for at in range(step * self.rows_per_step, (step + 1) * self.rows_per_step))
+        """How often, in optimizer step `step`, counted from 1, two texts of a row have different scores of one reader."""
+        rows = (self.rows[at] for at in range((step - 1) * self.rows_per_step, step * self.rows_per_step))
         return sum(len(pairs_in_order([branch.label for branch in row])) for row in rows)
 
     def size(self, at: int) -> RowSize:
@@ -100,7 +100,7 @@ class RowDataset(Dataset[PackedRow]):
 
     def __init__(self, rows: Schedule) -> None:
         self.schedule = rows
-        self._pairs = (-1, 0)  # of the step that was asked for last
+        self._pairs = (0, 0)  # of the step that was asked for last
 
     def __len__(self) -> int:
         return len(self.schedule.rows)
@@ -109,7 +109,7 @@ class RowDataset(Dataset[PackedRow]):
         row = self.schedule.row(at)
         if row.reading is None:
             return row
-        step = at // self.schedule.rows_per_step
+        step = at // self.schedule.rows_per_step + 1
         if self._pairs[0] != step:
             self._pairs = step, self.schedule.pairs(step)
         return replace(row, reading=replace(row.reading, of_step=self._pairs[1]))

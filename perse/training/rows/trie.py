@@ -15,7 +15,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 
 from perse.errors import BadInput
 from perse.rendering.prompt import Ids
@@ -79,14 +79,12 @@ def packed(branches: Sequence[Branch], *, share: bool = True) -> PackedRow:
     for members in trees:
         layout.lay(paths, members, depth=0, above=())
     sources: list[int] = []
-    at = 0
-    aside = []  # for each branch, its ways beside the answer
+    aside: list[list[tuple[int, ...]]] = []  # for each branch, its ways beside the answer
+    laid = iter(layout.places[at] for at in range(len(paths)))
     for branch in branches:
-        places = layout.places[at]
+        places, *ways = islice(laid, len(branch.paths))
         sources += places[len(places) - len(branch.answer) - 1 : len(places) - 1]
-        ways = len(branch.paths)
-        aside.append([layout.places[each] for each in range(at + 1, at + ways)])
-        at += ways
+        aside.append(ways)
     reading = _reading(branches, aside, sources)
     return PackedRow(
         ids=tuple(layout.ids),
