@@ -3,8 +3,8 @@
     python benchmarks/rank_loss.py
     python benchmarks/rank_loss.py --arms plain rank --steps 60 --seeds 0 1 2
 
-Each reader loves the sea or the mountains, which the reviews of the profile say, and scores a text by how many of its four sentences are about
-what they love: 1, 3, 6, 8 or 10. Training texts and readers are apart from those that are judged. Every arm trains the same model on the same
+Each reader loves the sea or the mountains, which the review of the profile says, and scores a text by how many of its two sentences are about
+what they love: 1, 6 or 10. Training texts and readers are apart from those that are judged. Every arm trains the same model on the same
 rows for as many steps, and its judge is asked for the score alone. Told are Kendall's tau-b within each reader, averaged, and over all
 texts, of expected and true score; and the time that training took, one arm after the other.
 """
@@ -40,7 +40,7 @@ ARMS = {
     "soft": ("train.ordinal_smoothing=0.5",),
     "rank+soft": ("train.rank_weight=1", "train.ordinal_smoothing=0.5"),
 }
-SENTENCES = 4
+SENTENCES = 2
 TOPICS = (
     ("A sailor steers past the reef.", "Waves break over the deck.", "The tide carries a boat away.", "Gulls follow the ship."),
     ("A climber reaches the ridge.", "Snow falls on the summit.", "The path winds up to a hut.", "Goats stand on the rocks."),
@@ -49,7 +49,7 @@ LOVES = ("I love the sea. Mountains bore me.", "I love mountains. The sea bores 
 
 
 def reader(number: int, texts: int, *, side: str) -> list[PointwiseExample]:
-    """One who loves the topic `number % 2`, with a profile of two and so many texts to score."""
+    """One who loves the topic `number % 2`, with a profile of one and so many texts to score."""
     rng, loved = random.Random(f"{side} {number}"), number % 2
 
     def written(share: int) -> tuple[str, int]:
@@ -57,8 +57,8 @@ def reader(number: int, texts: int, *, side: str) -> list[PointwiseExample]:
         rng.shuffle(sentences)
         return " ".join(sentences), rescale(share, 0, SENTENCES)
 
-    shown = [written(share) for share in rng.sample(range(SENTENCES + 1), 2)]
-    profile = tuple(ProfileReview(text=text, review=LOVES[loved], score=score) for text, score in shown)
+    text, score = written(rng.randint(0, SENTENCES))
+    profile = (ProfileReview(text=text, review=LOVES[loved], score=score),)
     found = []
     for at in range(texts):
         text, score = written(at % (SENTENCES + 1))
@@ -91,14 +91,14 @@ def main() -> None:
     parser.add_argument("--model", default="smollm2-135m", help="what is trained")
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
-    parser.add_argument("--steps", type=int, default=40, help="optimizer steps of one row each, which holds a reader's texts")
-    parser.add_argument("--texts", type=int, default=10, help="of a reader")
+    parser.add_argument("--steps", type=int, default=100, help="optimizer steps of one row each, which holds a reader's texts")
+    parser.add_argument("--texts", type=int, default=6, help="of a reader")
     parser.add_argument("--readers", type=int, default=20, help="who are judged")
     parser.add_argument("--rate", type=float, default=6e-4, help="learning rate of LoRA: the recipe's")
     parser.add_argument("--small", action="store_true", help="only see that it runs")
     options = parser.parse_args()
     if options.small:
-        options.steps, options.texts, options.readers = 2, 5, 2
+        options.steps, options.texts, options.readers = 2, 3, 2
     unseen = [one for number in range(options.readers) for one in reader(number, options.texts, side="judged")]
     print("| arm | seed | within each reader | over all | seconds |\n|---|---:|---:|---:|---:|")
     print(row("untrained", "", judged(options.model, unseen), 0.0), flush=True)
