@@ -42,9 +42,10 @@ ARMS = {
 }
 SENTENCES = 2
 TOPICS = (
-    ("A sailor steers past the reef.", "Waves break over the deck.", "The tide carries a boat away.", "Gulls follow the ship."),
-    ("A climber reaches the ridge.", "Snow falls on the summit.", "The path winds up to a hut.", "Goats stand on the rocks."),
-)
+    (("A sailor", "The captain", "A fisher", "The crew", "A diver"), ("steers past the reef.", "waits for the tide.", "mends the sails.", "crosses the bay.")),
+    (("A climber", "The guide", "A shepherd", "The party", "A hunter"), ("reaches the ridge.", "camps below the summit.", "follows the glacier.", "descends the gorge.")),
+)  # fmt: skip
+"""Who, and what they do, at sea and in the mountains."""
 LOVES = ("I love the sea. Mountains bore me.", "I love mountains. The sea bores me.")
 
 
@@ -53,10 +54,16 @@ def reader(number: int, texts: int, *, side: str) -> list[PointwiseExample]:
     rng, loved = random.Random(f"{side} {number}"), number % 2
 
     def written(share: int) -> tuple[str, int]:
-        sentences = rng.choices(TOPICS[loved], k=share) + rng.choices(TOPICS[1 - loved], k=SENTENCES - share)
-        rng.shuffle(sentences)
-        return " ".join(sentences), rescale(share, 0, SENTENCES)
+        """A text that was not there before, and its score."""
+        topics = [loved] * share + [1 - loved] * (SENTENCES - share)
+        text = ""
+        while not text or text in before:
+            rng.shuffle(topics)
+            text = " ".join(f"{rng.choice(TOPICS[topic][0])} {rng.choice(TOPICS[topic][1])}" for topic in topics)
+        before.add(text)
+        return text, rescale(share, 0, SENTENCES)
 
+    before: set[str] = set()
     text, score = written(rng.randint(0, SENTENCES))
     profile = (ProfileReview(text=text, review=LOVES[loved], score=score),)
     found = []
