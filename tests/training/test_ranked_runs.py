@@ -23,7 +23,7 @@ from perse.training.planning.hardware import GPUS
 from perse.training.planning.memory import activations
 from perse.training.planning.plan import plan
 from perse.training.rows.batches import collate
-from perse.training.rows.deal import read_rows, write_rows
+from perse.training.rows.deal import _own_digest, read_rows, write_rows
 from perse.training.rows.prepare import Prepared, prepare, renderer_for
 from perse.training.rows.row_loss import RowLoss, row_loss_for
 from perse.training.rows.schedule import RowDataset
@@ -151,6 +151,27 @@ def test_rows_kept_on_the_disk_are_read_as_they_were_made(split_digits: Path, da
     kept, made = RowDataset(found.schedule), RowDataset(prepared.schedule)
     assert [kept[at] for at in range(len(kept))] == [made[at] for at in range(len(made))]
     assert found.branches.fitting[0].label == prepared.branches.fitting[0].label is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tree": None},
+        {"tree": {"labels": [[1], [1]], "values": [1.0, 2.0], "tail": 1}},
+        {"tree": {"labels": [[1]], "values": [1.0], "tail": 1}},
+        {"tree": {"labels": [[n] for n in range(10)], "values": [float(n) for n in range(10)], "tail": 900}},
+        {"tree": {"labels": [[n] for n in range(3)], "values": [1.0, 2.0, 3.0], "tail": 1}},
+        {"tree": {"labels": [[n] for n in range(10)], "values": [float(-n) for n in range(10)], "tail": 1}},
+    ],
+)
+def test_kept_rows_whose_labels_a_stranger_changed_are_made_again(
+    split_digits: Path, data: Path, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    prepared = prepared_of(settings(split_digits, data, tmp_path, *BOTH))
+    write_rows(prepared, tmp_path / "rows", key="k")
+    about = json.loads((tmp_path / "rows" / "about.json").read_text()) | change
+    (tmp_path / "rows" / "about.json").write_text(json.dumps(about | {"sha256": _own_digest(about)}))
+    assert read_rows(tmp_path / "rows", prepared.renderer, key="k") is None
 
 
 def test_a_row_knows_the_pairs_of_its_step_over_all_devices(split_digits: Path, data: Path, tmp_path: Path) -> None:

@@ -206,6 +206,11 @@ def _check(rows: StoredRows, branches: StoredBranches, told: About) -> None:
     if wrong or len(rows) % told.rows_per_step or not len(rows.rows.flat):
         raise ValueError("the rows are no rows")
     paths.refuse_beyond(len(branches.tokens))
+    if told.tree is not None:
+        answers = np.diff(branches.tokens.cuts)[paths.flat[paths.cuts[1:] - 1]]  # how long each is
+        labels = np.array([len(label) for label in told.tree.labels])[facts[:, 3]]
+        if (answers < labels + told.tree.tail).any():
+            raise ValueError("an answer is shorter than its label")
     rows.rows.refuse_beyond(count)
 
 

@@ -27,6 +27,13 @@ class LabelTree:
     values: tuple[float, ...]
     tail: int
 
+    def __post_init__(self) -> None:
+        ascending = all(low < high for low, high in pairwise(self.values))
+        if not (len({*self.labels}) == len(self.labels) == len(self.values) > 1 and ascending and self.tail >= 0):
+            raise ValueError(
+                f"{len(self.labels)} labels with the values {self.values} before {self.tail} tokens are no tree of labels"
+            )
+
     @cached_property
     def nodes(self) -> tuple[Ids, ...]:
         """The inner nodes as paths from the stem, which is the first of them."""
