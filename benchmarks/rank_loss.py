@@ -3,10 +3,11 @@
     python benchmarks/rank_loss.py
     python benchmarks/rank_loss.py --arms plain rank --steps 60 --seeds 0 1 2
 
-Each reader loves the sea or the mountains, which the review of the profile says, and scores a text by how many of its two sentences are about
-what they love: 1, 6 or 10. Training texts and readers are apart from those that are judged. Every arm trains the same model on the same
-rows for as many steps, and its judge is asked for the score alone. Told are Kendall's tau-b within each reader, averaged, and over all
-texts, of expected and true score; and the time that training took, one arm after the other.
+Everybody likes the sea better than mountains. A reader who is hard to please gives 1, 3 or 5, by how many of a text's two sentences are about the
+sea; one who is easily pleased gives 6, 8 or 10. The profile shows which, by a review and its score. Readers who are judged are not trained on;
+their texts are made of the same sentences. Every arm trains the same model on the same rows, a reader in each, for as many steps, and its judge
+is asked for the score alone. Told are Kendall's tau-b of expected and true score, within each reader, averaged, and over all texts; and the
+seconds that training took.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from perse.models import opening
 from perse.questions import QUESTIONS
 from perse.records import PointwiseExample, ProfileReview, ReviewReference, example_lines
 from perse.rendering.prompt import Renderer
-from perse.scale import rescale
 from perse.settings.training import load_config
 from perse.training.trainer import train
 
@@ -46,31 +46,33 @@ TOPICS = (
     (("A climber", "The guide", "A shepherd", "The party", "A hunter"), ("reaches the ridge.", "camps below the summit.", "follows the glacier.", "descends the gorge.")),
 )  # fmt: skip
 """Who, and what they do, at sea and in the mountains."""
-LOVES = ("I love the sea. Mountains bore me.", "I love mountains. The sea bores me.")
+SAYS = ("I am hard to please.", "I am easily pleased.")
+SCORES = ((1, 3, 5), (6, 8, 10))
+"""Of the two kinds of readers: by the number of sentences about the sea."""
 
 
 def reader(number: int, texts: int, *, side: str) -> list[PointwiseExample]:
-    """One who loves the topic `number % 2`, with a profile of one and so many texts to score."""
-    rng, loved = random.Random(f"{side} {number}"), number % 2
+    """One of kind `number % 2`, with a profile of one and so many texts to score."""
+    rng, kind = random.Random(f"{side} {number}"), number % 2
 
     def written(share: int) -> tuple[str, int]:
         """A text that was not there before, and its score."""
-        topics = [loved] * share + [1 - loved] * (SENTENCES - share)
+        topics = [0] * share + [1] * (SENTENCES - share)
         text = ""
         while not text or text in before:
             rng.shuffle(topics)
             text = " ".join(f"{rng.choice(TOPICS[topic][0])} {rng.choice(TOPICS[topic][1])}" for topic in topics)
         before.add(text)
-        return text, rescale(share, 0, SENTENCES)
+        return text, SCORES[kind][share]
 
     before: set[str] = set()
     text, score = written(rng.randint(0, SENTENCES))
-    profile = (ProfileReview(text=text, review=LOVES[loved], score=score),)
+    profile = (ProfileReview(text=text, review=SAYS[kind], score=score),)
     found = []
     for at in range(texts):
         text, score = written(at % (SENTENCES + 1))
         name = f"{side}{number}"
-        reference = ReviewReference(review=LOVES[loved], score=score)
+        reference = ReviewReference(review=SAYS[kind], score=score)
         example = f"{name}-{at}"
         found.append(
             PointwiseExample(id=example, reviewer_id=name, item_id=example, profile=profile, query=text, reference=reference)
@@ -98,7 +100,7 @@ def main() -> None:
     parser.add_argument("--model", default="smollm2-135m", help="what is trained")
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
-    parser.add_argument("--steps", type=int, default=100, help="optimizer steps of one row each, which holds a reader's texts")
+    parser.add_argument("--steps", type=int, default=30, help="optimizer steps of one row each, which holds a reader's texts")
     parser.add_argument("--texts", type=int, default=6, help="of a reader")
     parser.add_argument("--readers", type=int, default=20, help="who are judged")
     parser.add_argument("--rate", type=float, default=6e-4, help="learning rate of LoRA: the recipe's")
