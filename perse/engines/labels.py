@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from perse.engines.base import LabelDistribution
 from perse.errors import BadInput
@@ -81,15 +82,25 @@ def label_probabilities(whole: Sequence[float], support: LabelTokens, *, cached:
         whole: P(all ids of label i | prefix, stem), for each label.
     """
 
-    def extends(longer: Ids, shorter: Ids) -> bool:
-        return len(longer) > len(shorter) and longer[: len(shorter)] == shorter
-
-    own = []
-    for i, ids in enumerate(support.labels):
-        longer = [j for j, other in enumerate(support.labels) if extends(other, ids)]
-        direct = [j for j in longer if not any(extends(support.labels[j], support.labels[k]) for k in longer)]
-        own.append(max(0.0, whole[i] - sum(whole[j] for j in direct)))
+    own = [
+        max(0.0, p - sum(whole[at] for at in longer))
+        for p, longer in zip(whole, direct_extensions(support.labels), strict=True)
+    ]
     mass = sum(own)
     # A mass of exactly 0 (underflow) leaves nothing to renormalise: uniform, and the mass says how little it is worth.
     probabilities = tuple(p / mass for p in own) if mass > 0 else (1 / len(own),) * len(own)
     return LabelDistribution(probabilities, mass, cached)
+
+
+@lru_cache(maxsize=64)
+def direct_extensions(labels: tuple[Ids, ...]) -> tuple[tuple[int, ...], ...]:
+    """For each label, the places of those that go on from it, but for those that go on from one of these already."""
+
+    def extends(longer: Ids, shorter: Ids) -> bool:
+        return len(longer) > len(shorter) and longer[: len(shorter)] == shorter
+
+    found = []
+    for ids in labels:
+        longer = [at for at, other in enumerate(labels) if extends(other, ids)]
+        found.append(tuple(at for at in longer if not any(extends(labels[at], labels[other]) for other in longer)))
+    return tuple(found)

@@ -128,6 +128,12 @@ class Train(Section):
     """Rows of an optimizer step, over all devices; the world size must divide it, so a step is the same on any number of them."""
     world_size: int | None = Field(default=None, ge=1)
     """Processes that must train together; another number, which launchers fall back to in silence, is refused. Null: any."""
+    rank_weight: float = Field(default=0.0, ge=0, le=1000)
+    """Weight of a second loss beside that of the answers: of every two texts of a row that one reader scored differently, the logistic loss
+    of the difference of their expected scores (RankNet), averaged over a step's pairs. 0: none."""
+    ordinal_smoothing: float = Field(default=0.0, ge=0, lt=1)
+    """Soft labels: the share of a score's target that goes to the two scores beside it, half to each (0.5: 1/4, 1/2, 1/4); what has no
+    place beyond an end of the scale stays on the true score. 0: the true score alone."""
     learning_rate: float = Field(gt=0)
     """The highest that the schedule reaches. LoRA wants ten times and more what full fine-tuning does."""
     optimizer: Optimizer = "adamw"
@@ -174,6 +180,11 @@ class Train(Section):
                 raise ValueError(
                     f"{name} is {given:g}, which only scheduler={scheduler} reads, and it is {self.scheduler}; leave one out"
                 )
+        if self.rank_weight and self.batch_size == 1:
+            raise ValueError(
+                f"rank_weight is {self.rank_weight:g}, which compares the texts of a row, and batch_size is 1, one text in each; raise batch_size and "
+                "max_shared_examples, or leave rank_weight out"
+            )
         if self.scheduler == "inverse_sqrt" and not self.warmup:
             raise ValueError("scheduler is inverse_sqrt, which falls from the warm-up on, and warmup is 0; set it above")
         if self.scheduler == "wsd" and self.warmup + (self.decay or WSD_DECAY) > 1:
@@ -181,6 +192,12 @@ class Train(Section):
                 f"warmup and decay of scheduler=wsd are more than all steps ({self.warmup:g} + {self.decay or WSD_DECAY:g}); lower one"
             )
         return self
+
+    @property
+    def reads_labels(self) -> str:
+        """The setting for which the distribution of every example's label is computed; empty where none wants it."""
+        names = ("rank_weight", "ordinal_smoothing")
+        return next((f"train.{name}={getattr(self, name):g}" for name in names if getattr(self, name)), "")
 
     def accumulation(self, world_size: int) -> int:
         """Rows of a step that each of `world_size` devices computes, one after the other.

@@ -67,8 +67,8 @@ class Throughput(TrainerCallback):
             "padding_share": padding / (tokens + padding),
         }
         if self.peak is not None and self.weights is not None:
-            pairs, learned = sum(row.pairs for row in rows), sum(row.learned for row in rows)
-            flops = training_flops(self.weights, tokens=tokens, pairs=pairs, learned=learned)
+            pairs, read = sum(row.pairs for row in rows), sum(row.read for row in rows)
+            flops = training_flops(self.weights, tokens=tokens, pairs=pairs, learned=read)
             found["mfu"] = flops / seconds / self.peak
         return {name: float(f"{value:.4g}") for name, value in found.items()}
 

@@ -84,6 +84,7 @@ from perse.training.rows.deal import FOLDER, needed, read_rows, rows_key, write_
 from perse.training.rows.packable import check_packable
 from perse.training.rows.prepare import Prepared, renderer_for
 from perse.training.rows.proof import ProveFirst, proven_attention, to_prove
+from perse.training.rows.row_loss import row_loss_for
 from perse.training.rows.schedule import RowDataset
 from perse.training.saving.checkpoints import ASIDE, CHECKPOINTS, recover, saving, step_of, whole_checkpoint
 from perse.training.saving.reshard import reshard
@@ -237,6 +238,8 @@ _LATER: tuple[tuple[str, str, object], ...] = (
     ("train", "min_lr_rate", None),
     ("train", "power", None),
     ("train", "decay", None),
+    ("train", "rank_weight", 0.0),
+    ("train", "ordinal_smoothing", 0.0),
 )
 """Settings that came later, and what runs did that were begun before: with it, they are the same runs."""
 
@@ -337,6 +340,7 @@ def _fit(
         else partial(judged_now, what=watching.what, renderer=prepared.renderer, attention=ready.attention, take=take),
         kept=kept,
         lora_plus=config.lora.plus if config.lora else None,
+        row_loss=row_loss_for(config.train),
     )
     trainer.remove_callback(PrinterCallback)
     check_sharded(trainer, process)

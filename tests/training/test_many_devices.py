@@ -241,6 +241,25 @@ def test_readers_are_judged_where_weights_are_divided_as_one_process_judges_them
     assert apart(one, two) < TRAINED_WEIGHTS
 
 
+@pytest.mark.parametrize("way", ["zero2", "zero3", "fsdp2"])
+def test_the_order_of_scores_is_learned_alike_where_the_model_is_divided(
+    way: str, tiny_model_folder: Path, data: Path, tmp_path: Path
+) -> None:
+    """As many forward passes on every device, and pairs counted over both, in the half empty last step too."""
+    more = ("data.question=pointwise_score", "train.rank_weight=2", "train.ordinal_smoothing=0.5", *MORE["full"])
+    one, two = tmp_path / "one", tmp_path / "two"
+    trained(None, 1, settings(tiny_model_folder, data, one, *more))
+    trained(way, 2, settings(tiny_model_folder, data, two, *more))
+    logged = [
+        [line for line in map(json.loads, (run / "log.jsonl").read_text().splitlines()) if "loss" in line] for run in (one, two)
+    ]
+    assert len(logged[0]) == STEPS and sum(line["rank_pairs"] for line in logged[0]) == 9
+    for ours, theirs in zip(*logged, strict=True):
+        for name in ("loss", "answer_loss", "rank_loss", "rank_pairs", "rank_ordered"):
+            assert theirs[name] == pytest.approx(ours[name], rel=TRAINED), name
+    assert apart(one, two) < TRAINED_WEIGHTS
+
+
 @pytest.mark.parametrize("way", ["zero2", "zero3"])
 def test_deepspeed_computes_in_bfloat16_and_saves_what_it_learned_in_float32(
     way: str, tiny_model_folder: Path, data: Path, tmp_path: Path

@@ -75,3 +75,18 @@ def test_two_ranks_train_what_one_does(
         merged = load_file(two / "merged" / "model.safetensors")
         for name, weight in weights.items():
             assert float((merged[name] - weight).norm() / weight.norm()) < TRAINED_WEIGHTS, name
+
+
+def test_two_ranks_learn_the_order_that_one_does(tiny_model_folder: Path, tmp_path: Path) -> None:
+    """Pairs are counted over the rows of a step, wherever they are computed; the last step's are all the first rank's."""
+    data = tmp_path / "train.jsonl"
+    data.write_text("".join(example_lines(pointwise_examples(5, 2, k=1))), encoding="utf-8")
+    more = ("train.rows_per_step=4", "train.rank_weight=2", "train.ordinal_smoothing=0.5", "data.question=pointwise_score")
+    one, two = (
+        trained(launch, tiny_model_folder, data, tmp_path / name, *more) for launch, name in ((ONE, "one"), (TWO, "two"))
+    )
+    assert logged(two, "rank_pairs") == logged(one, "rank_pairs") == [4, 1]
+    for name in ("loss", "answer_loss", "rank_loss", "rank_ordered"):
+        assert logged(two, name)[0] == pytest.approx(logged(one, name)[0], rel=3 * forward(tiny_model_folder, 300)), name
+        assert logged(two, name) == pytest.approx(logged(one, name), rel=TRAINED), name
+    assert logged(two, "grad_norm")[0] == pytest.approx(logged(one, "grad_norm")[0], rel=gradient(tiny_model_folder, 2400))

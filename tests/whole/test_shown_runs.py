@@ -154,6 +154,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "leniency_worlds": (),
     "long_profiles": ("--model", "MODEL"),
     "preference_rounding": ("graded.jsonl", "--model", "MODEL"),
+    "rank_loss": ("--model", "MODEL"),
     "rare_answers": (),
     "recipes": ("--data", "examples.jsonl"),
     "rehearsal_errors": (),
@@ -169,7 +170,6 @@ SIZES: dict[str, tuple[str, ...]] = {
     "unseen_differences": (),
     "unseen_worlds": (),
     "verdict_worlds": (),
-    "soft_labels": ("examples.jsonl", "soft.jsonl"),
     "train_speed": (
         "--model",
         "MODEL",
@@ -182,7 +182,7 @@ SIZES: dict[str, tuple[str, ...]] = {
         "ours",
     ),
 }
-"""What each is given beside --small; soft_labels is as small as its file."""
+"""What each is given beside --small."""
 ELSEWHERE = {
     "train_arms": "what train_speed runs, no program of its own",
     "serve_throughput": "three vLLM servers at once, for minutes; tests/serving/test_load.py asks real servers",
@@ -193,7 +193,7 @@ ELSEWHERE = {
 
 @pytest.mark.parametrize("name", sorted(SIZES))
 def test_a_benchmark_runs_at_its_smallest_size(name: str, place: Path, answering_model: Path) -> None:
-    if name in ("recipes", "rounding", "soft_labels", "learning"):
+    if name in ("recipes", "rounding", "learning"):
         called("data", "pointwise", "--reviews", "reviews.jsonl.gz", "--items", "items.jsonl.gz", "--k", "1", "--out", "data")
         called("data", "export", "data", "--split", "valid", "--out", "examples.jsonl")
     if name == "preference_rounding":
@@ -209,9 +209,8 @@ def test_a_benchmark_runs_at_its_smallest_size(name: str, place: Path, answering
         for out in ("runs/first", "runs/second", "runs/third"):
             called("score", "--examples", "data", "--judge", str(answering_model), "--question", "pointwise_score", "--limit", "8", "--out", out)  # fmt: skip
     words = [str(answering_model) if word == "MODEL" else word for word in SIZES[name]]
-    small = [] if name == "soft_labels" else ["--small"]
     done = subprocess.run(
-        [sys.executable, ROOT / "benchmarks" / f"{name}.py", *words, *small],
+        [sys.executable, ROOT / "benchmarks" / f"{name}.py", *words, "--small"],
         cwd=place, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=900,
     )  # fmt: skip
     assert done.returncode == 0, f"{done.stdout[-1500:]}\n{done.stderr[-3000:]}"

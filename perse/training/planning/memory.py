@@ -11,7 +11,7 @@ Letters: L tokens of a row, T learned tokens.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
@@ -78,9 +78,16 @@ class Activations:
 
 
 def activations(
-    model: Any, *, tokens: int, learned: int, bf16: bool, checkpointing: bool, attention: Attention | None = None
+    model: Any,
+    *,
+    tokens: int,
+    learned: int,
+    bf16: bool,
+    checkpointing: bool,
+    attention: Attention | None = None,
+    loss: Callable[[Any, Tensor], Tensor] = answer_loss,
 ) -> Activations:
-    """Of a row of L = `tokens` tokens, T = `learned` of them learned, by a model on the meta device, which is used up by this.
+    """Of a row of L = `tokens` tokens, T = `learned` of them learned or read, by a model on the meta device, which is used up by this.
 
     What attention saves depends on L alone (tree: queries, keys, values, output, log-sum-exp), so a single path stands for
     the row, or as few as a model's sliding window allows. Gradients are taken to be there already, as they are when several
@@ -88,6 +95,7 @@ def activations(
 
     Args:
         attention: as `train.attention`.
+        loss: of the model's output and the labels.
     Raises:
         BadInput: tree attention was asked of a model that cannot.
     """
@@ -111,9 +119,9 @@ def activations(
         standing = [*parameters, *model.buffers(), *(p.grad for p in parameters if p.grad is not None)]
         with _Followed(standing, weights=parameters) as held:
             with torch.autocast("cpu", dtype=torch.bfloat16) if bf16 else nullcontext():
-                loss = answer_loss(model(**batch), labels)
+                found = loss(model(**batch), labels)
             saved, saved_sharded = held.all.now, held.without_copies.now
-            loss.backward()  # type: ignore[no-untyped-call]
+            found.backward()  # type: ignore[no-untyped-call]
     return Activations(saved, held.all.peak + unpacked, saved_sharded, held.without_copies.peak + unpacked)
 
 

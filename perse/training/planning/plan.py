@@ -7,9 +7,12 @@ and optimizer state are exact; activations follow from the model's code; hours a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+from torch import Tensor
 
 from perse.errors import BadInput
 from perse.rendering.prompt import Renderer
@@ -23,8 +26,10 @@ from perse.training.planning.hardware import Device
 from perse.training.planning.memory import activations, gathered, static_memory
 from perse.training.planning.placement import Needs, Placement, chosen, placements, remedies
 from perse.training.planning.speed import device_here, reached
+from perse.training.rows.batches import answer_loss
 from perse.training.rows.packable import check_packable
 from perse.training.rows.prepare import Prepared, renderer_for
+from perse.training.rows.row_loss import row_loss_for
 from perse.training.watch.apart import rows_apart
 from perse.training.watch.plan import WatchPlan
 from perse.training.watch.run import watched_as_planned
@@ -36,19 +41,20 @@ MFU = 0.4
 @dataclass(frozen=True)
 class Work:
     """What a whole run computes: `tokens` of packed rows, what their branches would take one by one, query-key `pairs`,
-    `learned` tokens."""
+    `learned` tokens, and `read`: places at which the next token is predicted, the learned ones and those that labels are read at."""
 
     tokens: int
     unshared: int
     pairs: int
     learned: int
+    read: int
 
 
 @dataclass(frozen=True)
 class Plan:
     """What a run needs. Bytes, tokens and operations are whole numbers of each; `epochs` passes over the data.
 
-    `row_off`, `row_on`: (tokens, learned tokens) of the row that takes the most without and with gradient checkpointing.
+    `row_off`, `row_on`: (tokens, places at which the next is predicted) of the row that takes the most without and with gradient checkpointing.
     `ways`: how it could be placed on the devices, the preferred first; `way`: the one to choose, None where none fits, and
     then `remedies` would help. `disk` is what that way writes. `hours`, judgings by `watch` included, is None where the device's peak is not known.
     """
@@ -132,6 +138,7 @@ def plan(
             model,
             tokens=largest[again][0],
             learned=largest[again][1],
+            loss=_loss(config, prepared, sizes.index(largest[again])),
             bf16=low_precision,
             checkpointing=again,
             attention=config.train.attention,
@@ -147,7 +154,7 @@ def plan(
         weights,
         tokens=work.tokens,
         pairs=work.pairs,
-        learned=work.learned,
+        learned=work.read,
         recomputed=way is None or way.checkpointing,
     )
     sharding: Sharding = "fsdp2" if devices > 1 and (way or ways[-1]).sharded else "none"
@@ -179,7 +186,7 @@ def plan(
             devices=devices,
             usable=device.usable,
             row=largest[True][0],
-            shortest_row=prepared.longest,
+            shortest_row=prepared.longest + max(branch.beside for branch in prepared.schedule.rows[0]),
             lora_weights=2 * counts[0] if config.lora is None else None,
         ),
         flops=flops,
@@ -204,14 +211,21 @@ def _renderer(config: TrainConfig, described: Architecture) -> Renderer:
 
 
 def _rows(prepared: Prepared) -> tuple[list[tuple[int, int]], Work]:
-    """(tokens, learned tokens) of every row of the run that teaches something, and their sums."""
+    """(tokens, places at which the next is predicted) of every row of the run that teaches something, and their sums."""
     rows = [size for size in map(prepared.schedule.size, range(len(prepared.schedule.rows))) if size.tokens]
-    return [(size.tokens, size.learned) for size in rows], Work(
+    return [(size.tokens, size.read) for size in rows], Work(
         tokens=sum(size.tokens for size in rows),
         unshared=sum(size.unshared for size in rows),
         pairs=sum(size.pairs for size in rows),
         learned=sum(size.learned for size in rows),
+        read=sum(size.read for size in rows),
     )
+
+
+def _loss(config: TrainConfig, prepared: Prepared, at: int) -> Callable[[Any, Tensor], Tensor]:
+    """Of row `at`, as training computes it. Rows that teach nothing come last, so that the place is the same without them."""
+    loss = row_loss_for(config.train)
+    return answer_loss if loss is None else partial(loss, reading=prepared.schedule.row(at).reading)
 
 
 def _heaviest(sizes: Sequence[tuple[int, int]], config: Any, *, checkpointing: bool) -> tuple[int, int]:

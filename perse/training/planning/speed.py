@@ -50,7 +50,7 @@ def reached(config: TrainConfig, described: Architecture, schedule: Schedule) ->
     branches = short_row(schedule)
     batch = collate([packed(branches, share=schedule.share)], attention=attention)
     batch = {name: each.to(model.device) if isinstance(each, torch.Tensor) else each for name, each in batch.items()}
-    labels = batch.pop("labels")
+    labels, _ = batch.pop("labels"), batch.pop("reading", None)
 
     def timed() -> float:
         began = time.perf_counter()

@@ -26,17 +26,20 @@ def collate(rows: Sequence[PackedRow], *, attention: Attention = "tree") -> dict
     Returns:
         `input_ids`, `position_ids`: (1, L); `logits_to_keep`: (T,) places whose next token is learned; `labels`: (1, T + 1),
         the learned tokens behind one that is ignored (the Trainer counts labels from the second on); `use_cache`, false: set in
-        the model's configuration it would be saved with the model; and `tree`, or `attention_mask` (1, 1, L, L).
+        the model's configuration it would be saved with the model; and `tree`, or `attention_mask` (1, 1, L, L). Where labels are read,
+        `logits_to_keep` and `labels` go on with the places that only this wants, ignored by the likelihood, and `reading` is for the loss.
     """
     (row,) = rows
+    beside = (IGNORED,) * (len(row.sources) - len(row.targets))
     structure = {"attention_mask": dense_mask(row.tree)} if attention == "mask" else {"tree": row.tree}
     return {
         "input_ids": torch.tensor([row.ids]),
         "position_ids": torch.tensor([row.positions]),
         "logits_to_keep": torch.tensor(row.sources, dtype=torch.long),
-        "labels": torch.tensor([(IGNORED, *row.targets)]),
+        "labels": torch.tensor([(IGNORED, *row.targets, *beside)]),
         "use_cache": False,
         **structure,
+        **({} if row.reading is None else {"reading": row.reading}),
     }
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from itertools import accumulate
 from pathlib import Path
@@ -33,6 +33,7 @@ from perse.rendering.prompt import Ids, Renderer
 from perse.settings.training import TrainConfig
 from perse.strict import Strict
 from perse.training.rows.branches import Branch, Branches
+from perse.training.rows.label_tree import LabelTree, TrueLabel
 from perse.training.rows.prepare import Prepared
 from perse.training.rows.schedule import Schedule
 from perse.training.saving.checkpoints import to_disk
@@ -48,7 +49,17 @@ Numbers = NDArray[np.int64]
 def rows_key(config: TrainConfig, tokenizer: Path) -> str:
     """Digest of everything that rows depend on: settings, the data's bytes, the tokenizer's, and perse's own code."""
     data, train = config.data, config.train
-    packing = ("epochs", "steps", "batch_size", "row_tokens", "max_shared_examples", "rows_per_step", "seed")
+    packing = (
+        "epochs",
+        "steps",
+        "batch_size",
+        "row_tokens",
+        "max_shared_examples",
+        "rows_per_step",
+        "seed",
+        "rank_weight",
+        "reads_labels",
+    )
     said = {
         "data": data.model_dump(mode="json"),
         "train": {name: getattr(train, name) for name in packing},
@@ -83,8 +94,7 @@ def write_rows(prepared: Prepared, folder: Path, *, key: str) -> None:
     _save(making, "tokens", [list(piece) for piece in pieces], np.int32)
     _save(making, "paths", paths, np.int64)
     _save(making, "rows", [[place[id(branch)] for branch in row] for row in prepared.schedule.rows], np.int64)
-    facts = [[branch.shared, branch.k, branch.k_effective] for branch in branches]
-    _write(making / "facts.npy", np.array(facts, dtype=np.int64))
+    _write(making / "facts.npy", np.array([_facts(branch) for branch in branches], dtype=np.int64))
     _write(making / "ids.npy", np.array([branch.example_id for branch in branches]))
     planned = prepared.schedule
     about = {
@@ -104,6 +114,7 @@ def write_rows(prepared: Prepared, folder: Path, *, key: str) -> None:
         "rows_per_step": planned.rows_per_step,
         "epochs": planned.epochs,
         "share": planned.share,
+        "tree": None if branches[0].label is None else asdict(branches[0].label.tree),
         "files": {path.name: file_digest(path) for path in sorted(making.iterdir())},
     }
     for path in making.iterdir():
@@ -128,6 +139,7 @@ def read_rows(folder: Path, renderer: Renderer, *, key: str) -> Prepared | None:
             _Lists.load(folder, "paths", np.int64),
             _array(folder, "facts", np.int64),
             _array(folder, "ids", np.str_),
+            told.tree,
         )
         rows = StoredRows(_Lists.load(folder, "rows", np.int64), branches)
         question = QUESTIONS[told.question]
@@ -169,6 +181,7 @@ class About(Strict):
     rows_per_step: Annotated[int, Field(ge=1)]
     epochs: Annotated[float, Field(gt=0)]
     share: bool
+    tree: LabelTree | None
     files: dict[str, str]
 
 
@@ -183,15 +196,34 @@ def _check(rows: StoredRows, branches: StoredBranches, told: About) -> None:
     wrong = (
         branches.ids.ndim != 1
         or len(paths) != count
-        or facts.shape != (count, 3)
-        or (facts < 0).any()
+        or facts.shape != (count, _FACTS)
+        or (facts[:, :3] < 0).any()
+        or (facts[:, 4] < NOBODY).any()
+        or not np.isin(facts[:, 3], [NOBODY] if told.tree is None else range(len(told.tree.labels))).all()
         or (facts[:, 0] >= parts).any()  # so that each has an answer
         or (branches.tokens.flat < 0).any()
     )
     if wrong or len(rows) % told.rows_per_step or not len(rows.rows.flat):
         raise ValueError("the rows are no rows")
     paths.refuse_beyond(len(branches.tokens))
+    if told.tree is not None:
+        answers = np.diff(branches.tokens.cuts)[paths.flat[paths.cuts[1:] - 1]]  # how long each is
+        labels = np.array([len(label) for label in told.tree.labels])[facts[:, 3]]
+        if (answers < labels + told.tree.tail).any():
+            raise ValueError("an answer is shorter than its label")
     rows.rows.refuse_beyond(count)
+
+
+_FACTS = 5
+NOBODY = -1
+"""The number of a label that is not read, and of a reader without a name."""
+
+
+def _facts(branch: Branch) -> list[int]:
+    label, reader = NOBODY, NOBODY
+    if branch.label is not None:
+        label, reader = branch.label.index, NOBODY if branch.label.reader is None else branch.label.reader
+    return [branch.shared, branch.k, branch.k_effective, label, reader]
 
 
 def _own_digest(about: Mapping[str, Any]) -> str:
@@ -289,6 +321,7 @@ class StoredBranches(Sequence[Branch]):
     paths: _Lists
     facts: Numbers
     ids: NDArray[np.str_]
+    tree: LabelTree | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -304,8 +337,9 @@ class StoredBranches(Sequence[Branch]):
             raise IndexError(at)
         at %= len(self)
         *segments, answer = (tuple(self.tokens.at(piece)) for piece in self.paths.at(at))
-        shared, k, k_effective = self.facts[at].tolist()
-        return Branch(str(self.ids[at]), tuple(segments), answer, shared, k, k_effective)
+        shared, k, k_effective, index, reader = self.facts[at].tolist()
+        label = None if self.tree is None else TrueLabel(self.tree, index, None if reader == NOBODY else reader)
+        return Branch(str(self.ids[at]), tuple(segments), answer, shared, k, k_effective, label)
 
     def __iter__(self) -> Iterator[Branch]:
         return (self[at] for at in range(len(self)))

@@ -24,6 +24,7 @@ from perse.records import Example
 from perse.rendering.prompt import Renderer
 from perse.settings.training import Data, TrainConfig
 from perse.training.rows.branches import Branch, Branches, training_branches
+from perse.training.rows.label_tree import label_tree
 from perse.training.rows.mixing import mixed_in
 from perse.training.rows.schedule import Schedule, schedule
 
@@ -75,6 +76,7 @@ def prepare(config: TrainConfig, renderer: Renderer, *, apart: frozenset[str] = 
     first = _load(config, 0, apart)
     question = question_for(first.examples, config.data.question)
     settings, answer_tokens = config.train, config.data.answer_tokens
+    tree = label_tree(renderer, question, asked_by=settings.reads_labels) if settings.reads_labels else None
     fitting: list[Branch] = []
     too_long: list[str] = []
     reviewers: set[str | None] = set()
@@ -86,7 +88,7 @@ def prepare(config: TrainConfig, renderer: Renderer, *, apart: frozenset[str] = 
         words = f"rendering epoch {epoch + 1}" if first.redrawn else "rendering"
         with nullcontext(unseen_part) if quiet else shown_on(Console(stderr=True)) as on_part:
             seen = counted(examples, partial(on_part, words))
-            found = training_branches(renderer, question, seen, answer_tokens=answer_tokens)
+            found = training_branches(renderer, question, seen, answer_tokens=answer_tokens, tree=tree)
         fitting.extend(found.fitting)
         too_long.extend(found.too_long)
         fits = {branch.example_id for branch in found.fitting}
@@ -104,7 +106,12 @@ def prepare(config: TrainConfig, renderer: Renderer, *, apart: frozenset[str] = 
         max_shared_examples=settings.max_shared_examples,
         seed=settings.seed,
     )
-    known = {id(branch): hashlib.sha256(repr(branch).encode()).digest() for branch in fitting}
+    if settings.rank_weight and not any(planned.pairs(step) for step in range(1, planned.steps + 1)):
+        raise BadInput(
+            f"train.rank_weight is {settings.rank_weight:g}, and no row holds two texts that one reader scored differently, so that no order can be "
+            "learned; raise train.batch_size and train.max_shared_examples, build the data set with --profiles per_reviewer_epoch, or leave it out"
+        )
+    known = {id(branch): hashlib.sha256(_identity(branch).encode()).digest() for branch in fitting}
     whole = hashlib.sha256()
     for row in planned.rows:
         whole.update(len(row).to_bytes(4) + b"".join(known[id(branch)] for branch in row))
@@ -122,6 +129,11 @@ def prepare(config: TrainConfig, renderer: Renderer, *, apart: frozenset[str] = 
         times=sum(map(len, planned.rows)) / len(distinct),
         apart=apart,
     )
+
+
+def _identity(branch: Branch) -> str:
+    """All of a branch; one whose label is not read is what it was before there was such a thing."""
+    return repr(branch) + ("" if branch.label is None else f" {branch.label.index} {branch.label.reader}")
 
 
 def training_side(data: Data, *, epoch: int = 0, without: Collection[str] = ()) -> LoadedExamples:

@@ -145,8 +145,12 @@ class ProveFirst(TrainerCallback):
 
 def to_prove(schedule: Schedule) -> tuple[Branch, ...]:
     """The longest example of the first rows that hold two, and the one of its row that shares most with it, shortest first among
-    equals; the longest alone where no row holds two."""
-    rows = [row for at in range(min(LOOKED_AT, len(schedule.rows))) if (row := schedule.rows[at])]
+    equals; the longest alone where no row holds two. Without what labels are read after: these are branches as any others."""
+    rows = [
+        row
+        for at in range(min(LOOKED_AT, len(schedule.rows)))
+        if (row := [replace(one, label=None) for one in schedule.rows[at]])
+    ]
     several = [row for row in rows if len({branch.example_id for branch in row}) > 1] or rows
     row = max(several, key=lambda row: max(branch.tokens for branch in row))
     longest = max(row, key=lambda branch: branch.tokens)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 from torch.utils.data import Dataset
 
 from perse.training.rows.batches import filler
 from perse.training.rows.branches import Branch
+from perse.training.rows.label_tree import pairs_in_order
 from perse.training.rows.trie import PackedRow, RowSize, pack, packed, row_size
 
 _ROUNDING = 1e-9
@@ -38,6 +39,11 @@ class Schedule:
     def step_rows(self, step: int) -> list[PackedRow]:
         """The rows of optimizer step `step`, counted from 1, over all devices."""
         return [self.row(at) for at in range((step - 1) * self.rows_per_step, step * self.rows_per_step)]
+
+    def pairs(self, step: int) -> int:
+        """How often, in optimizer step `step`, counted from 1, two texts of a row have different scores of one reader."""
+        rows = (self.rows[at] for at in range((step - 1) * self.rows_per_step, step * self.rows_per_step))
+        return sum(len(pairs_in_order([branch.label for branch in row])) for row in rows)
 
     def size(self, at: int) -> RowSize:
         """The cost of row `at`; zero for an empty row."""
@@ -73,7 +79,7 @@ def schedule(
         some = draw(epoch)
         packed_rows = pack(
             some,
-            row_tokens=row_tokens or batch_size * max(branch.tokens for branch in some),
+            row_tokens=row_tokens or batch_size * max(branch.laid_out for branch in some),
             batch_size=batch_size,
             max_shared_examples=max_shared_examples,
             seed=f"{seed} {epoch}",
@@ -90,13 +96,20 @@ def schedule(
 
 
 class RowDataset(Dataset[PackedRow]):
-    """The rows of a schedule for the Hugging Face Trainer, made on access."""
+    """The rows of a schedule for the Hugging Face Trainer, made on access. One whose labels are read knows the pairs of its step."""
 
     def __init__(self, rows: Schedule) -> None:
         self.schedule = rows
+        self._pairs = (0, 0)  # of the step that was asked for last
 
     def __len__(self) -> int:
         return len(self.schedule.rows)
 
     def __getitem__(self, at: int) -> PackedRow:
-        return self.schedule.row(at)
+        row = self.schedule.row(at)
+        if row.reading is None:
+            return row
+        step = at // self.schedule.rows_per_step + 1
+        if self._pairs[0] != step:
+            self._pairs = step, self.schedule.pairs(step)
+        return replace(row, reading=replace(row.reading, of_step=self._pairs[1]))

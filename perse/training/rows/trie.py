@@ -15,10 +15,12 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, islice, pairwise
 
 from perse.errors import BadInput
 from perse.rendering.prompt import Ids
 from perse.training.rows.branches import Branch
+from perse.training.rows.label_tree import Reading, pairs_in_order
 
 OPEN_ROWS = 8
 """Rows that can still take a group while they are filled; more fill better, fewer keep closer to the shuffled order."""
@@ -57,6 +59,7 @@ class PackedRow:
 
     `ids`, `positions`: L. `targets[t]` is predicted at place `sources[t]` of the row (T each): the first token of an answer
     comes from the last token of its prompt, which branches may share. `unshared` is what the branches would take alone.
+    Behind the T sources stand those that are read for the `reading` alone.
     """
 
     ids: Ids
@@ -66,19 +69,23 @@ class PackedRow:
     targets: Ids
     example_ids: tuple[str, ...]
     unshared: int
+    reading: Reading | None = None
 
 
 def packed(branches: Sequence[Branch], *, share: bool = True) -> PackedRow:
     """The branches as one row; `share=False` lays them side by side, each a tree of its own."""
     layout = _Layout()
-    paths = [(*branch.segments, branch.answer) for branch in branches]
-    trees = [list(range(len(paths)))] if share else [[at] for at in range(len(paths))]
+    paths, trees = _paths(branches, share=share)
     for members in trees:
         layout.lay(paths, members, depth=0, above=())
     sources: list[int] = []
-    for at, branch in enumerate(branches):
-        places = layout.places[at]
+    aside: list[list[tuple[int, ...]]] = []  # for each branch, its ways beside the answer
+    laid = iter(layout.places[at] for at in range(len(paths)))
+    for branch in branches:
+        places, *ways = islice(laid, len(branch.paths))
         sources += places[len(places) - len(branch.answer) - 1 : len(places) - 1]
+        aside.append(ways)
+    reading = _reading(branches, aside, sources)
     return PackedRow(
         ids=tuple(layout.ids),
         positions=tuple(layout.positions),
@@ -87,29 +94,67 @@ def packed(branches: Sequence[Branch], *, share: bool = True) -> PackedRow:
         targets=tuple(token for branch in branches for token in branch.answer),
         example_ids=tuple(branch.example_id for branch in branches),
         unshared=sum(branch.tokens for branch in branches),
+        reading=reading,
     )
+
+
+def _paths(branches: Sequence[Branch], *, share: bool) -> tuple[list[tuple[Ids, ...]], list[list[int]]]:
+    """The paths of all branches one after the other, and which of them make a tree."""
+    ways = [branch.paths for branch in branches]
+    paths = [path for each in ways for path in each]
+    if share:
+        return paths, [list(range(len(paths)))]
+    ends = [0, *accumulate(map(len, ways))]
+    return paths, [list(range(start, end)) for start, end in pairwise(ends)]
+
+
+def _reading(branches: Sequence[Branch], aside: Sequence[Sequence[tuple[int, ...]]], sources: list[int]) -> Reading | None:
+    """Where the branches' labels are read; the places that predict no learned token are added to `sources`."""
+    labels = [branch.label for branch in branches if branch.label is not None]
+    if not labels or len(labels) < len(branches):
+        return None
+    tree = labels[0].tree
+    nodes, begins, at = [], [], 0
+    for branch, label, ways in zip(branches, labels, aside, strict=True):
+        begins.append(at + label.begins(branch.answer))
+        at += len(branch.answer)
+        known = {
+            node: begins[-1] + len(node)
+            for node, is_passed in zip(tree.nodes, label.passed(branch.answer), strict=True)
+            if is_passed
+        }
+        ends = [end for end in tree.ends if end not in known]
+        for end, places in zip(ends, ways, strict=True):
+            for n in range(1, len(end) + 1):
+                if end[:n] not in known:
+                    known[end[:n]] = len(sources)
+                    sources.append(places[len(places) - len(end) + n - 1])
+        nodes.append(tuple(known[node] for node in tree.nodes))
+    return Reading(tree, tuple(nodes), tuple(each.index for each in labels), tuple(begins), pairs_in_order(labels))
 
 
 @dataclass(frozen=True)
 class RowSize:
-    """What a row takes: `tokens`, query-key `pairs` that attend, `learned` tokens, and what its branches would take alone."""
+    """What a row takes: `tokens`, query-key `pairs` that attend, `learned` tokens, what its branches would take alone, and `read`:
+    places at which the next token is predicted, the learned ones and those that labels are read at."""
 
     tokens: int
     pairs: int
     learned: int
     unshared: int
+    read: int
 
 
 def row_size(branches: Sequence[Branch], *, share: bool = True) -> RowSize:
     """Of `packed(branches)`, from the lengths of segments alone: a run has a hundred million tokens to count."""
-    paths = [(*branch.segments, branch.answer) for branch in branches]
-    trees = [list(range(len(paths)))] if share else [[at] for at in range(len(paths))]
+    paths, trees = _paths(branches, share=share)
     sizes = [_size(paths, members, depth=0) for members in trees]
     return RowSize(
         tokens=sum(tokens for tokens, _ in sizes),
         pairs=sum(pairs for _, pairs in sizes),
         learned=sum(len(branch.answer) for branch in branches),
         unshared=sum(branch.tokens for branch in branches),
+        read=sum(len(branch.answer) + branch.beside for branch in branches),
     )
 
 
@@ -174,10 +219,10 @@ def pack(
     Raises:
         BadInput: a branch alone is longer than a row.
     """
-    longest = max(branches, key=lambda branch: branch.tokens)
-    if longest.tokens > row_tokens:
+    longest = max(branches, key=lambda branch: branch.laid_out)
+    if longest.laid_out > row_tokens:
         raise BadInput(
-            f"example {longest.example_id} takes {longest.tokens} tokens, {len(longest.answer)} of them its answer, and a row "
+            f"example {longest.example_id} takes {longest.laid_out} tokens, {len(longest.answer)} of them its answer, and a row "
             f"holds {row_tokens}; raise train.row_tokens, or lower model.context to leave such examples out"
         )
     rng = random.Random(f"{seed} pack")
@@ -253,10 +298,9 @@ class _Filling:
     def _new(self, piece: Sequence[Branch]) -> tuple[int, set[tuple[Ids, ...]]]:
         """Tokens that `piece` would add, and the paths they stand at the end of."""
         if not self.share:
-            return sum(branch.tokens for branch in piece), set()
+            return sum(branch.laid_out for branch in piece), set()
         paths: set[tuple[Ids, ...]] = set()
-        for branch in piece:
-            whole = (*branch.segments, branch.answer)
+        for whole in (path for branch in piece for path in branch.paths):
             paths.update(whole[:n] for n in range(1, len(whole) + 1))
         paths -= self._known
         return sum(len(path[-1]) for path in paths), paths

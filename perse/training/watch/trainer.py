@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -29,6 +30,7 @@ from perse.models.opening import one_sentence
 from perse.training.finite import check_loss, not_finite
 from perse.training.launched import Launched, wait_for_all
 from perse.training.optimizers import check_shapes, faster_second
+from perse.training.rows.row_loss import RowLoss
 from perse.training.saving.checkpoints import (
     ASIDE,
     FOR_ANY,
@@ -94,6 +96,7 @@ class WatchedTrainer(Trainer):
         judging: Judging | None = None,
         speed: Callable[[], Mapping[str, float]] = dict,
         lora_plus: float | None = None,
+        row_loss: RowLoss | None = None,
         **settings: Any,
     ) -> None:
         # The Trainer wants an evaluation set wherever it evaluates, and only passes it to `evaluate`.
@@ -102,6 +105,7 @@ class WatchedTrainer(Trainer):
         self.speed = speed
         self.kept = kept
         self.lora_plus = lora_plus
+        self.row_loss = row_loss
         self._decays: list[float] = []
         self._began = time.monotonic()
         self._watching = 0.0
@@ -121,6 +125,14 @@ class WatchedTrainer(Trainer):
             self._decays = [group["weight_decay"] for group in optimizer.param_groups if group["params"]]
         return optimizer
 
+    def compute_loss(
+        self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """The Trainer's; where a row's labels are read is told to the loss, and not to the model."""
+        if self.row_loss is not None:
+            self.compute_loss_func = partial(self.row_loss, reading=inputs.pop("reading", None))
+        return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+
     def training_step(self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
         ids = inputs["input_ids"]
         loss: Tensor = super().training_step(model, inputs, num_items_in_batch)
@@ -133,6 +145,9 @@ class WatchedTrainer(Trainer):
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """The Trainer's, with how fast the steps since the last logged loss were, and `epoch` as passes over the data."""
         fast = self.speed() if "loss" in logs else {}
+        if "loss" in logs and self.row_loss is not None:
+            rows: int = self.train_dataset.schedule.rows_per_step  # type: ignore[union-attr]
+            fast = {**self.row_loss.numbers(rows, self._over_devices), **fast}
         share = self.state.epoch  # of the run, which is one long epoch to the Trainer
         if share is not None:
             self.state.epoch = share * self.train_dataset.schedule.epochs  # type: ignore[union-attr]
@@ -140,6 +155,10 @@ class WatchedTrainer(Trainer):
             super().log({**logs, **fast}, start_time)
         finally:
             self.state.epoch = share
+
+    def _over_devices(self, numbers: Tensor) -> Tensor:
+        found: Tensor = self.accelerator.reduce(numbers.to(self.accelerator.device), "sum")
+        return found
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
         """Whole weights, however they are divided, written by the first process and compared with what is in memory."""

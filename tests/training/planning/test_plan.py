@@ -322,7 +322,8 @@ def test_without_a_gpu_the_hours_of_this_machine_are_measured(
     assert found["peak"] is None and found["reached"] > 0
     judged = found["watch"]["share"] if found["watch"] else 0
     assert found["hours"] == pytest.approx(found["flops"] / found["reached"] / 3600 / (1 - judged))
-    told = CliRunner().invoke(app, ["plan", "--config", "embedded_lora", *given])
+    ranked = ["data.question=pointwise_score", "train.rank_weight=1", "train.max_shared_examples=4"]
+    told = CliRunner().invoke(app, ["plan", "--config", "embedded_lora", *given, *ranked])
     assert "GFLOP/s, as just measured here on a short row" in " ".join(told.stdout.split())
 
 
