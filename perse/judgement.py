@@ -98,6 +98,25 @@ class Prices(Strict):
         )
 
 
+class Stacked(Strict):
+    """What a judge's answer and the numbers that need no judge make likely together (`perse.stacking`)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    expected: float = Field(ge=-1e6, le=1e6)
+    """Sum of label times probability."""
+    distribution: dict[str, Probability]
+    """Probability of each label; sums to 1."""
+    without: tuple[str, ...] = ()
+    """Sources that were absent here, though it was fitted with them: what is told is that of a model that never had them."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if abs(sum(self.distribution.values()) - 1) > SUM_OFF:
+            raise ValueError(f"the stacked distribution sums to {sum(self.distribution.values()):.4g}, expected 1")
+        return self
+
+
 class Judgement(Strict):
     """One answer of a judge. Floats are finite: a NaN or an infinity is refused here, so that the JSON is plain."""
 
@@ -121,6 +140,8 @@ class Judgement(Strict):
     text: str = ""
     """What the model wrote (the review)."""
     mean_logprob: LogProbability | None = None
+    stacked: Stacked | None = None
+    """Beside the raw values, where a stacking stands beside the judge; None: there is none for this question, or the answer is not ok."""
     order_gap: Probability | None = None
     """Pairs: |P(A) asked as given - P(A) asked swapped|."""
     order_probabilities: tuple[Probability, Probability] | None = None

@@ -1,0 +1,105 @@
+"""What each source adds to all others, on readers whom the models were not fitted on.
+
+The stacking without a source is fitted anew and told of the same rows; the difference has an interval from resampled readers (and texts, where
+readers share them). A source that says nothing makes the others a little worse, as whatever is fitted to noise does: its difference then lies
+around 0 or just below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perse.evaluation.stacking.crossing import CrossFitted
+from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.ordinal import rps_values
+from perse.progress import OnProgress, counted, unseen
+from perse.results.result import Estimate
+from perse.scale import SCORES
+from perse.stacking.sources import BIAS, IN_WORDS, JUDGE
+
+ORDERS = ("kendall", "within_kendall")
+MEASURES = (*ORDERS, "mae", "rps")
+ALL, WITHOUT_JUDGE = "stacked", "stacked, without the language model"
+_DIGITS = 9
+"""Decimals of expected scores: those that differ by floating-point error only are ties."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """One row: expected scores (n,) and, where they are known, distributions (n, L)."""
+
+    name: str
+    values: FloatArray
+    distributions: FloatArray | None = None
+
+    @classmethod
+    def of(cls, name: str, distributions: FloatArray) -> Told:
+        return cls(name, np.round(distributions @ np.array(SCORES.values or ()), _DIGITS), distributions)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Levels by row, and what is gained by each source and over each simpler rule; both by measure, gains above 0 being better."""
+
+    levels: Mapping[str, Mapping[str, Estimate]]
+    added: Mapping[str, Mapping[str, Estimate]]
+    """By source."""
+    over: Mapping[tuple[str, str], Mapping[str, Estimate]]
+    """Of one row over another."""
+
+
+def measure(cross: CrossFitted, raw: Sequence[Told], bootstrap: Bootstrap, *, on_progress: OnProgress = unseen) -> Measured:
+    """Measure a stacking.
+
+    Args:
+        raw: what single sources say as they stand.
+        bootstrap: of the rows.
+        on_progress: told how many sources are left out.
+    """
+    gold, sources = cross.rows.gold, cross.rows.sources
+    whole = Told.of(ALL, cross.tell(sources))
+    rows, added = [whole], {}
+    for source in counted(sources, on_progress):
+        without = Told.of(f"without {source}", cross.tell([one for one in sources if one != source]))
+        added[source] = gains(gold, whole, without, bootstrap)
+        if source == JUDGE:
+            rows.append(Told.of(WITHOUT_JUDGE, without.distributions if without.distributions is not None else cross.tell(())))
+    for source in (JUDGE, BIAS):
+        if source in sources:
+            rows.append(Told.of(alone(source), cross.tell([source])))
+    rows += raw
+    best = rows[1] if JUDGE in sources else whole
+    simpler = [one for one in rows if one.name in (alone(BIAS), IN_WORDS[BIAS])]
+    over = {(best.name, one.name): gains(gold, best, one, bootstrap) for one in simpler}
+    return Measured({one.name: levels(gold, one, bootstrap) for one in rows}, added, over)
+
+
+def alone(source: str) -> str:
+    """The name of the row of one source, fitted."""
+    return f"{IN_WORDS[source]} alone, fitted"
+
+
+def levels(gold: FloatArray, told: Told, bootstrap: Bootstrap) -> dict[str, Estimate]:
+    """`MEASURES` of a row; no RPS where it has no distributions."""
+    scores = bootstrap.scores(gold, told.values)
+    found = {name: scores[name] for name in (*ORDERS, "mae")}
+    if told.distributions is not None:
+        known = ~np.isnan(told.values)
+        found["rps"] = bootstrap.mean(np.where(known, rps_values(gold, told.distributions), 0.0), known)
+    return found
+
+
+def gains(gold: FloatArray, one: Told, other: Told, bootstrap: Bootstrap) -> dict[str, Estimate]:
+    """By how much `one` is better than `other`, on the rows that both tell, in each of `MEASURES`; errors that fall are gains."""
+    found = {name: bootstrap.difference(name, gold, one.values, other.values) for name in ORDERS}
+    found["mae"] = bootstrap.difference("mae", gold, other.values, one.values)
+    if one.distributions is not None and other.distributions is not None:
+        known = ~np.isnan(one.values) & ~np.isnan(other.values)
+        apart = rps_values(gold, other.distributions) - rps_values(gold, one.distributions)
+        mean = bootstrap.mean(np.where(known, apart, 0.0), known)
+        found["rps"] = mean.model_copy(update={"difference": True})
+    return found

@@ -1,0 +1,94 @@
+"""A stacking as a Result: what every source adds, in words and in tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from perse.evaluation.stacking.adding import ALL, MEASURES, WITHOUT_JUDGE
+from perse.evaluation.stacking.making import Fitted
+from perse.results.result import Cell, Estimate, Interval, Result, Table
+from perse.results.words import shown
+from perse.stacking.sources import BIAS, IN_WORDS, JUDGE
+
+_HEADER = ("Kendall tau-b", "within readers", "MAE", "RPS")
+_LED_BY = "kendall"
+_DIGITS = 3
+_NONE = Estimate(value=None, interval=Interval(reason="undefined (no distribution)"), items=0)
+
+
+def fit_result(fitted: Fitted, *, judged: bool, written: str | None) -> Result:
+    """What was found.
+
+    Args:
+        judged: whether a judge was asked.
+        written: where the stacking lies; None: none was written.
+    """
+    measured, number = fitted.measured, len(fitted.rows.gold)
+    levels = [(name, *_cells(columns)) for name, columns in measured.levels.items()]
+    added = [(IN_WORDS[source], *_cells(columns)) for source, columns in measured.added.items()]
+    over = [(f"{one} - {other}", *_cells(columns)) for (one, other), columns in measured.over.items()]
+    tables = (
+        Table(
+            title="Expected scores of readers that were not fitted on",
+            header=("row", *_HEADER),
+            rows=tuple(levels),
+            digits=_DIGITS,
+        ),
+        Table(
+            title="Gained by each source over all others (the stacking without it; above 0 is better)",
+            header=("source", *_HEADER),
+            rows=tuple(added),
+            digits=4,
+        ),
+        Table(title="Gained over simpler rules (above 0 is better)", header=("rows", *_HEADER), rows=tuple(over), digits=4),
+    )
+    return Result(
+        name="fit",
+        asks="What does each source add to the score that a reader is expected to give?",
+        answer=_answer(fitted, judged=judged),
+        tables=tables,
+        notes=(
+            *fitted.notes,
+            f"{number:,} examples of {len(fitted.readers):,} readers, each told by models that were fitted on others; [ ]: 95% intervals, "
+            f"{fitted.resamples} resamples, seed {fitted.seed}; gains of MAE and RPS are what they fall by",
+            *([f"written: {written}"] if written else []),
+        ),
+        details={
+            "levels": {name: _plain(columns) for name, columns in measured.levels.items()},
+            "added": {source: _plain(columns) for source, columns in measured.added.items()},
+            "examples": number,
+            "readers": len(fitted.readers),
+        },
+    )
+
+
+def _answer(fitted: Fitted, *, judged: bool) -> str:
+    levels, measured = fitted.measured.levels, fitted.measured
+    together = levels[ALL][_LED_BY]
+    first = ""
+    if judged:
+        first = f"{_adds(IN_WORDS[JUDGE], measured.added[JUDGE][_LED_BY], together)} "
+    best = WITHOUT_JUDGE if judged else ALL
+    gain = measured.over.get((best, IN_WORDS[BIAS]))
+    than = f", {shown(gain[_LED_BY], digits=_DIGITS)} more than user+item bias" if gain else ""
+    numbers = "The numbers alone reach" if judged else "The numbers that need no judge reach"
+    both = f"; with it {shown(together, digits=_DIGITS)}" if judged else ""
+    return f"{first}{numbers} a tau-b of {shown(levels[best][_LED_BY], digits=_DIGITS)}{than}{both}."
+
+
+def _adds(what: str, gain: Estimate, together: Estimate) -> str:
+    """Better is said only where the whole interval is above 0, and the stacking better than chance."""
+    capital, value = what[0].upper() + what[1:], shown(gain, digits=_DIGITS)
+    if gain.above_zero and together.above_zero:
+        return f"{capital} adds {value} of Kendall's tau-b to the numbers that need no judge."
+    if gain.below_zero:
+        return f"{capital} adds nothing to the numbers that need no judge: with it Kendall's tau-b changes by {value}."
+    return f"{capital} is not shown to add anything to the numbers that need no judge: {value} of Kendall's tau-b."
+
+
+def _cells(columns: Mapping[str, Estimate]) -> tuple[Cell, ...]:
+    return tuple(columns.get(name, _NONE) for name in MEASURES)
+
+
+def _plain(columns: Mapping[str, Estimate]) -> dict[str, object]:
+    return {name: one.model_dump(mode="json") for name, one in columns.items()}

@@ -1,0 +1,199 @@
+"""`stacking.json`: an ordinal model beside its judge, with all that it needs to be applied, and what it may be applied to.
+
+    P(score > k) = 1 / (1 + exp(cut_k - sum_f weight_f x_f))          proportional odds (McCullagh, 1980)
+
+It holds one such model for every set of sources that was there often enough (`perse.stacking.sources`), each fitted on the examples that have
+these: what was absent is not guessed (reduced models: Saar-Tsechansky and Provost, 2007, "Handling missing values when applying classification
+models"). Texts stand in it as digests; of readers, those whose answers it was fitted on, by key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import ConfigDict, Field, ValidationError, model_validator
+
+from perse.errors import BadInput
+from perse.files.disk import write_whole
+from perse.formats.json_text import read_object
+from perse.records import explain
+from perse.scale import SCORES
+from perse.stacking.sources import BIAS, SOURCES, Known
+from perse.strict import Strict
+
+STACKING = "stacking.json"
+_KIND: Literal["stacking"] = "stacking"
+_FIT_AGAIN = "fit it again with perse fit, or move it"
+
+
+class _Part(Strict):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class StackedJudge(_Part):
+    """Whose answers are combined. Two judges are one where their weights have one digest; without digests, where they have one name."""
+
+    model: str
+    adapter: str | None = None
+    sha256: str = ""
+
+    def differs(self, other: StackedJudge) -> bool:
+        if self.sha256 and other.sha256:
+            return self.sha256 != other.sha256
+        return (self.model, self.adapter) != (other.model, other.adapter)
+
+    def __str__(self) -> str:
+        named = f"{self.model}+{self.adapter}" if self.adapter else self.model
+        return f"{named} ({self.sha256[:12]})" if self.sha256 else named
+
+
+class StackedData(_Part):
+    """The data set whose training side the numbers are of."""
+
+    sha256: str
+    fold: int | None = None
+
+
+class OrdinalModel(_Part):
+    """Proportional odds of the sources named."""
+
+    sources: tuple[str, ...]
+    cuts: tuple[float, ...]
+    """One between each two labels, rising."""
+    weights: dict[str, float]
+    """By feature, as they are: nothing is standardised when the model is applied."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if unknown := [source for source in self.sources if source not in SOURCES]:
+            raise ValueError(f"found the source '{unknown[0]}', expected some of {', '.join(SOURCES)}")
+        if self.weights.keys() != {name for source in self.sources for name in SOURCES[source]}:
+            raise ValueError(f"found weights of {', '.join(self.weights)}, expected those of {', '.join(self.sources)}")
+        if any(low > high for low, high in pairwise(self.cuts)):
+            raise ValueError("the cuts fall, expected them to rise")
+        return self
+
+
+class Stacking(_Part):
+    """The contents of the file."""
+
+    kind: Literal["stacking"] = _KIND
+    version: Literal[1] = 1
+    question: str
+    scale: tuple[str, ...]
+    """The labels of the answers."""
+    judge: StackedJudge
+    data: StackedData
+    examples: int = Field(ge=1)
+    readers: tuple[str, ...]
+    """`reader_key` of those whose true answers it was fitted on: it looks better than it is on them."""
+    known: Known
+    models: tuple[OrdinalModel, ...] = Field(min_length=1)
+    """The one with most sources first."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        for model in self.models:
+            if len(model.cuts) != len(self.scale) - 1:
+                raise ValueError(f"found {len(model.cuts)} cuts of {len(self.scale)} labels, expected one between each two")
+        if not any(set(model.sources) <= {BIAS} for model in self.models):
+            raise ValueError(f"found no model of {BIAS} alone, which is asked where nothing else is there")
+        return self
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Those that it knows at best."""
+        return self.models[0].sources
+
+    @property
+    def digest(self) -> str:
+        """sha256 of what it says."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def text(self) -> str:
+        """The file's text."""
+        return self.model_dump_json(indent=1) + "\n"
+
+    def refuse_others(self, where: object, *, judge: StackedJudge) -> None:
+        """That it is of this judge, and on the scale of scores.
+
+        Raises:
+            BadInput: it is not; `where` it was found is named.
+        """
+        if self.scale != SCORES.labels:
+            raise BadInput(f"{where}: is of the scale {', '.join(self.scale)}, expected {SCORES.shown}; {_FIT_AGAIN}")
+        if self.judge.differs(judge):
+            raise BadInput(
+                f"{where}: was fitted on the answers of another judge, {self.judge}, and this one is {judge}; {_FIT_AGAIN}"
+            )
+
+    def refuse_other_data(self, where: object, *, sha256: str, fold: int | None) -> None:
+        """That the numbers in it are of the training side of this data set.
+
+        Raises:
+            BadInput: they are of another data set, or of another fold: its training readers may be the very ones asked about.
+        """
+        if self.data != StackedData(sha256=sha256, fold=fold):
+            mine = "another fold" if self.data.sha256 == sha256 else "another data set"
+            raise BadInput(
+                f"{where}: has the numbers of the training side of {mine} ({_named(self.data)}), and asked about is "
+                f"{_named(StackedData(sha256=sha256, fold=fold))}; fit it again with perse fit, or leave it out with --no-stacking"
+            )
+
+
+def _named(data: StackedData) -> str:
+    return data.sha256[:12] + ("" if data.fold is None else f", fold {data.fold}")
+
+
+def home(folder: Path) -> Path:
+    """Where the stacking of a judge lies: in its folder or, of what a training run left in its own, in the run's."""
+    return folder.resolve().parent if folder.name in ("merged", "adapter") else folder
+
+
+def read_stacking(path: Path) -> Stacking:
+    """Raises:
+    BadInput: it is none; the message says which field.
+    """
+    fields = read_object(path, remedy=_FIT_AGAIN)
+    if fields.get("kind") != _KIND:
+        raise BadInput(f"{path}: is no stacking (it has no kind '{_KIND}'); {_FIT_AGAIN}")
+    try:
+        return Stacking.model_validate(fields)
+    except ValidationError as error:
+        raise BadInput(f"{path}: stacking, {explain(error)}; {_FIT_AGAIN}") from None
+
+
+def check_place(path: Path, *, overwrite: bool) -> None:
+    """That a stacking may be written at `path`.
+
+    Raises:
+        BadInput: there is no folder, something else than a stacking lies there, or one that may not be replaced.
+    """
+    if path.is_symlink():
+        raise BadInput(f"{path}: is a link to {path.readlink()}, and is not written through; name the file itself")
+    if not path.parent.is_dir():
+        raise BadInput(f"{path}: there is no folder {path.parent}; make it, or give another --out")
+    if not path.exists():
+        return
+    try:
+        read_stacking(path)
+    except BadInput:
+        raise BadInput(
+            f"{path}: is no stacking that perse wrote, and is not replaced; move it, or give another --out"
+        ) from None
+    if not overwrite:
+        raise BadInput(f"{path}: already holds a stacking; give another --out, or --overwrite to replace it")
+
+
+def write_stacking(path: Path, stacking: Stacking) -> None:
+    """Whole or not at all."""
+    write_whole(path, stacking.text)
+
+
+def for_manifest(stacking: Stacking | None) -> dict[str, Any]:
+    """What a judge's answers depend on besides the judge; nothing without a stacking, so that older runs go on."""
+    return {"stacking": stacking.digest} if stacking else {}

@@ -1,0 +1,193 @@
+"""A stacking knows what its sources know, on readers that it was not fitted on; and says so only where it does."""
+
+import numpy as np
+import pytest
+from stacking_worlds import rows_of_noise, world
+
+from perse.errors import BadInput
+from perse.evaluation.alignment import Fold
+from perse.evaluation.baselines.bias import fit_bias_model
+from perse.evaluation.stacking.adding import Told, gains
+from perse.evaluation.stacking.crossing import CrossFitted, Models, Rows, subsets
+from perse.evaluation.stacking.known import known_of
+from perse.evaluation.stacking.making import fit
+from perse.evaluation.stacking.telling import fit_result
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.records import PointwiseExample
+from perse.stacking.applying import stacked
+from perse.stacking.file import StackedData, StackedJudge
+from perse.stacking.sources import Known, features
+
+
+@pytest.fixture(scope="module")
+def train() -> list[PointwiseExample]:
+    return world(60, seed=1, knows=0)[0]
+
+
+@pytest.mark.slow
+def test_a_judge_that_knows_something_is_credited(train: list[PointwiseExample]) -> None:
+    examples, judgements = world(40, seed=2, knows=0.9)
+    found = fit([Fold(examples, train)], judgements, resamples=200, resample="reviewers")
+    assert found.measured.added["judge"]["kendall"].above_zero and found.measured.added["judge"]["rps"].above_zero
+    told = fit_result(found, judged=True, written=None)
+    assert told.answer.startswith("The language model adds +") and "user+item bias" in told.answer
+
+
+@pytest.mark.slow
+def test_a_judge_of_noise_is_not_credited_and_it_is_said(train: list[PointwiseExample]) -> None:
+    examples, judgements = world(40, seed=3, knows=0)
+    found = fit([Fold(examples, train)], judgements, resamples=200, resample="reviewers")
+    gain = found.measured.added["judge"]["kendall"]
+    assert not gain.above_zero and gain.value is not None and abs(gain.value) < 0.02
+    assert "adds nothing" in (said := fit_result(found, judged=True, written=None).answer) or "is not shown to add" in said
+
+
+@pytest.mark.slow
+@pytest.mark.numeric
+def test_noise_is_credited_no_more_often_than_an_interval_may_miss() -> None:
+    """20 worlds: at a rate of 2.5% more than 3 happen less than once in 500."""
+    credited = 0
+    for seed in range(20):
+        rows = rows_of_noise(30, 12, seed=seed, knows=0)
+        cross, bootstrap = CrossFitted.of(rows, seed=seed), Bootstrap.over(rows.reader, resamples=200, seed=seed)
+        without = Told.of("w", cross.tell([one for one in rows.sources if one != "judge"]))
+        credited += gains(rows.gold, Told.of("a", cross.tell(rows.sources)), without, bootstrap)["rps"].above_zero
+    assert credited <= 3
+
+
+@pytest.mark.slow
+def test_no_reader_is_told_by_a_model_that_saw_them() -> None:
+    rows = rows_of_noise(12, 10, seed=1, knows=1)
+    cross = CrossFitted.of(rows, seed=0)
+    before = cross.tell(rows.sources)
+    for reader in range(12):
+        mine = rows.reader == reader
+        turned = Rows(rows.features, np.where(mine, 11 - rows.gold, rows.gold), rows.reader)
+        assert CrossFitted.of(turned, seed=0).tell(rows.sources)[mine] == pytest.approx(before[mine], abs=1e-9)
+
+
+def test_what_is_absent_is_told_by_the_model_that_never_had_it() -> None:
+    rows = rows_of_noise(40, 20, seed=1, knows=1)
+    lacking = ~rows.have(["content"])
+    without = [one for one in rows.sources if one != "content"]
+    models = Models(rows)
+    assert (models.tell(rows, rows.sources)[lacking] == models.tell(rows, without)[lacking]).all()
+    assert not np.allclose(models.tell(rows, rows.sources)[~lacking], models.tell(rows, without)[~lacking])
+
+
+def test_a_source_that_too_few_have_is_left_out() -> None:
+    rows = rows_of_noise(40, 20, seed=1, knows=1)
+    table = rows.features.copy()
+    table[10:, -1] = np.nan
+    few = Rows(table, rows.gold, rows.reader)
+    assert Models(few).of(few.sources) is None
+    told = Models(few).tell(few, few.sources)
+    assert not np.isnan(told).any()
+
+
+def test_subsets_stand_in_the_order_of_what_they_know() -> None:
+    assert subsets(["bias", "judge"]) == [("judge", "bias"), ("judge",), ("bias",), ()]
+
+
+def test_the_bias_of_a_stacking_is_the_baseline(train: list[PointwiseExample]) -> None:
+    examples, _ = world(10, seed=4, knows=0)
+    predicted = fit_bias_model(train).predict(examples)
+    known = known_of(train)
+    assert [features(one, None, known)["bias"] for one in examples] == pytest.approx(predicted.tolist(), abs=1e-9)
+
+
+def test_the_reader_s_own_answer_is_no_feature(train: list[PointwiseExample]) -> None:
+    examples, judgements = world(10, seed=5, knows=1)
+    known = known_of(train)
+    for example, judgement in zip(examples, judgements, strict=True):
+        assert example.reference
+        other = example.reference.model_copy(update={"score": 11 - example.reference.score})
+        assert features(example, judgement, known) == features(
+            example.model_copy(update={"reference": other}), judgement, known
+        )
+
+
+def test_readers_of_the_training_side_are_left_out_and_it_is_said(train: list[PointwiseExample]) -> None:
+    examples, judgements = world(20, seed=6, knows=1)
+    _, of_train = world(60, seed=1, knows=0)
+    found = fit([Fold([*examples, *train[:16]], train)], [*judgements, *of_train[:16]], resamples=100)
+    assert len(found.readers) == 20 and any(note.startswith("2 readers of the training side") for note in found.notes)
+
+
+@pytest.mark.slow
+def test_what_is_written_says_of_a_judged_text_what_the_models_do(train: list[PointwiseExample]) -> None:
+    examples, judgements = world(30, seed=7, knows=1)
+    found = fit([Fold(examples, train)], judgements, resamples=100)
+    stacking = found.stacking(question="pointwise", judge=StackedJudge(model="m"), data=StackedData(sha256="d"))
+    assert stacking.sources == ("judge", "reader", "others", "bias") and stacking.models[-1].sources in (("bias",), ())
+    told = Models(found.rows).tell(found.rows, found.rows.sources)
+    for row in (0, 17, 100):
+        one = stacked(stacking, examples[row], judgements[row])
+        assert list(one.distribution.values()) == pytest.approx(told[row].tolist(), abs=1e-9) and not one.without
+
+
+def test_numbers_alone_are_measured_without_a_judge(train: list[PointwiseExample]) -> None:
+    examples, _ = world(20, seed=8, knows=0)
+    found = fit([Fold(examples, train)], None, resamples=100)
+    assert "judge" not in found.rows.sources
+    assert fit_result(found, judged=False, written=None).answer.startswith("The numbers that need no judge reach a tau-b of")
+
+
+@pytest.mark.parametrize("readers, said", [(5, "5 readers are too few"), (9, "9 readers are too few")])
+def test_too_few_judged_readers_are_refused(train: list, readers: int, said: str) -> None:
+    examples, judgements = world(readers, seed=9, knows=1)
+    with pytest.raises(BadInput, match=said):
+        fit([Fold(examples, train)], judgements)
+
+
+@pytest.mark.slow
+def test_a_training_side_of_five_readers_is_enough() -> None:
+    few, _ = world(5, seed=1, knows=0)
+    examples, judgements = world(20, seed=2, knows=1)
+    found = fit([Fold(examples, few)], judgements, resamples=100)
+    assert found.measured.levels["stacked"]["kendall"].value is not None
+
+
+def test_constant_scores_are_refused(train: list[PointwiseExample]) -> None:
+    examples, judgements = world(20, seed=2, knows=1)
+    alike = [
+        one.model_copy(update={"reference": one.reference.model_copy(update={"score": 7})}) for one in examples if one.reference
+    ]
+    with pytest.raises(BadInput, match="all 160 true scores are 7"):
+        fit([Fold(alike, train)], judgements)
+
+
+@pytest.mark.slow
+def test_constant_training_scores_are_no_error() -> None:
+    few, _ = world(12, seed=1, knows=0)
+    alike = [
+        one.model_copy(
+            update={
+                "reference": one.reference.model_copy(update={"score": 7}),
+                "profile": tuple(past.model_copy(update={"score": 7}) for past in one.profile),
+            }
+        )
+        for one in few
+        if one.reference
+    ]
+    examples, judgements = world(20, seed=2, knows=1)
+    found = fit([Fold(examples, alike)], judgements, resamples=100)
+    assert found.measured.added["judge"]["kendall"].value is not None
+
+
+def test_answers_without_distributions_are_refused(train: list[PointwiseExample]) -> None:
+    examples, judgements = world(20, seed=2, knows=1)
+    bare = [one.model_copy(update={"distribution": None, "expected": None}) for one in judgements]
+    with pytest.raises(BadInput, match="none of the answers has a distribution"):
+        fit([Fold(examples, train)], bare)
+
+
+def test_no_training_side_is_refused() -> None:
+    examples, judgements = world(20, seed=2, knows=1)
+    with pytest.raises(BadInput, match="name its folder with --train-data"):
+        fit([Fold(examples, None)], judgements)
+
+
+def test_the_table_of_texts_is_refused_where_it_is_impossible() -> None:
+    with pytest.raises(ValueError, match="expected scores from 1 to 10"):
+        Known(mean=5, item_penalty=1, reader_penalty=1, texts={"a": (40.0, 2)})
