@@ -35,6 +35,7 @@ from perse.judging.loop import JUDGEMENTS, answer_all
 from perse.progress import OnProgress, unseen
 from perse.questions import Question
 from perse.records import Example, example_lines
+from perse.stacking.file import STACKING
 
 EXAMPLES = "examples.jsonl"
 
@@ -55,7 +56,10 @@ def score(
 
     Raises:
         RunMismatch: `out` holds judgements of other examples, of another judge or with other settings.
+        BadInput: the judge's stacking is of another data set.
     """
+    if judge.stacking is not None and loaded.folder is not None:
+        judge.stacking.refuse_other_data(STACKING, sha256=loaded.digest, fold=loaded.fold)
     identity = _asked(question, loaded, settings) | {
         "prompts_sha256": judge.prompt_digest(question, loaded.examples[:32], settings),
         "judge": judge.for_manifest,

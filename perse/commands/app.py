@@ -21,6 +21,7 @@ from perse.commands.kgds.app import app as kgds_app
 from perse.commands.measuring.agreement import agreement
 from perse.commands.measuring.compare import compare
 from perse.commands.measuring.evaluate import evaluate
+from perse.commands.measuring.fit import fit
 from perse.commands.measuring.report import report
 from perse.commands.models import app as models_app
 from perse.commands.plan import plan
@@ -46,7 +47,7 @@ app.add_typer(study_app, name="study")
 app.add_typer(score_app, name="score")
 app.command(epilog=OF_TRAINING)(train)
 app.command(epilog=OF_SERVING)(serve)
-for command in (quickstart, ask, evaluate, compare, agreement, report, plan, preflight, doctor):
+for command in (quickstart, ask, evaluate, compare, fit, agreement, report, plan, preflight, doctor):
     app.command()(command)
 _OWN = [str(group.name) for group in app.registered_groups] + [
     str(each.callback.__name__) for each in app.registered_commands if each.callback

@@ -26,6 +26,7 @@ from perse.formats.plain_files import refuse_endless
 from perse.judgement import Judgement, Status
 from perse.records import ProfileReview, explain
 from perse.secrets import printable
+from perse.stacking.sources import IN_WORDS
 from perse.strict import is_half
 
 
@@ -143,3 +144,6 @@ def show_judgement(console: Console, judgement: Judgement) -> None:
     for label, p in (judgement.distribution or {}).items():
         table.add_row(Text(label, justify="right"), f"{p:5.2f}", "#" * round(40 * p))
     console.print(table)
+    if stacked := judgement.stacked:
+        lacking = f" (without {', '.join(IN_WORDS.get(one, one) for one in stacked.without)})" if stacked.without else ""
+        console.print(f"with the numbers that need no judge: expected [bold]{stacked.expected:.1f}[/bold]{escape(printable(lacking))}")

@@ -110,6 +110,7 @@ def _on_vllm(settings: ServeConfig, model: Path, adapters: dict[str, Path], port
         certificate=settings.certificate,
         certificate_key=settings.certificate_key,
         trust_remote_code=settings.trust_remote_code,
+        stacking=settings.stacking_file,
     )
     log_requests()
     run(serving, host=settings.host, port=port, options=options, extra=settings.vllm, uvicorn=UVICORN)
@@ -143,6 +144,7 @@ def _embedded(settings: ServeConfig, model: Path, adapters: dict[str, Path], por
         context=settings.context,
         cache_gb=settings.memory_gb,
         trust_remote_code=settings.trust_remote_code,
+        stacking=settings.stacking_file,
     )
     app = embedded_app(
         models,

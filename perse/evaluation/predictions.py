@@ -111,18 +111,27 @@ def score_predictions(
     vectors: Vectors | None = None,
     on_progress: OnProgress = unseen,
 ) -> list[Prediction]:
-    """Two rows of each judge, then the baselines, each fitted on the training side of its part."""
+    """Two rows of each judge, a third where a stacking told something, then the baselines, each fitted on the training side of its part."""
     rows = []
     for judge, judgements in items.judgements.items():
         distributions = label_distributions(judgements, scale=scale)
         rows.append(Prediction(f"{judge} (expected)", judge, expected_values(judgements), distributions))
         rows.append(Prediction(f"{judge} (label)", judge, label_values(judgements)))
+        if any(judgement.stacked for judgement in judgements):
+            rows.append(_stacked(judge, judgements, scale=scale))
     return [
         *rows,
         *baseline_predictions(
             items, scale=scale, seed=seed, factorization=factorization, vectors=vectors, on_progress=on_progress
         ),
     ]
+
+
+def _stacked(judge: str, judgements: Sequence[Judgement], *, scale: Scale) -> Prediction:
+    told = [judgement.stacked for judgement in judgements]
+    values = np.array([np.nan if one is None else one.expected for one in told])
+    rows = [[np.nan if one is None else one.distribution.get(label, 0.0) for label in scale.labels] for one in told]
+    return Prediction(f"{judge} (stacked)", judge, values, np.array(rows))
 
 
 def baseline_predictions(

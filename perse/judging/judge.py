@@ -24,12 +24,15 @@ from perse.engines.kind import USUAL, Hardware, Identity, LoadOptions
 from perse.errors import BadInput
 from perse.formats.json_text import json_kind
 from perse.judgement import Judgement
-from perse.judging.loading import load_judge
+from perse.judging.loading import load_judge, parse_judge
 from perse.judging.one import Past, example_of
 from perse.questions import Question, question_for
 from perse.questions.base import ListedQuestion
 from perse.records import Asked, SeveralAsked
 from perse.rendering.prompt import Renderer, TextRenderer
+from perse.stacking.applying import each_with_stacked
+from perse.stacking.beside import stacking_of
+from perse.stacking.file import Stacking, for_manifest
 
 __all__ = ["Judge", "JudgeSettings"]
 
@@ -46,11 +49,13 @@ class Judge:
         adapter: str | None = None,
         digest: str = "",
         in_words: str = "",
+        stacking: Stacking | None = None,
     ) -> None:
         self.engine = engine
         self.renderer = renderer
         self.identity = Identity(name, adapter, digest)
         self.in_words = in_words
+        self.stacking = stacking
         self._answering = _answering(engine, renderer, self.identity)
 
     @classmethod
@@ -64,6 +69,7 @@ class Judge:
         trust_remote_code: bool = False,
         hardware: Hardware = USUAL,
         adapters: Sequence[Path] = (),
+        stacking: Path | bool = True,
     ) -> Judge:
         """The judge named as on the command line: `PATH`, `vllm:PATH`, `openai:URL#MODEL`, or another of `perse.judging.loading.ENGINES`.
 
@@ -77,9 +83,11 @@ class Judge:
             trust_remote_code: run code that a model in this process, or `tokenizer`, brings; without it none is run, and a model that needs it is refused.
             hardware: what an engine in this process takes of the machine, or how much is asked of a server at once.
             adapters: folders of LoRA adapters for which vLLM makes room, besides the judge's own.
+            stacking: the `stacking.json` that combines its answers with numbers (`perse.stacking`); True: the one beside the judge, where
+                there is one; False: none.
         Raises:
             ModelNotFound: not available anywhere; the message lists what was tried.
-            BadInput: a name of another form, a model that cannot be used, or a server that cannot be asked.
+            BadInput: a name of another form, a model that cannot be used, a server that cannot be asked, or the stacking of another judge.
         """
         loaded = load_judge(str(judge), LoadOptions(dtype, context, tokenizer, trust_remote_code, hardware, tuple(adapters)))
         who = loaded.identity
@@ -90,6 +98,7 @@ class Judge:
             adapter=who.adapter,
             digest=who.digest,
             in_words=loaded.in_words,
+            stacking=stacking_of(who.portable, parse_judge(str(judge)).folders, stacking),
         )
 
     @property
@@ -115,8 +124,9 @@ class Judge:
         ordered, chunk = _by_reviewer(examples), self.engine.capabilities.batch
         by_id: dict[str, Judgement] = {}
         for start in range(0, len(ordered), chunk):
-            some = self._answering.answer(question, ordered[start : start + chunk], settings or JudgeSettings())
-            by_id |= {judgement.id: judgement for judgement in some}
+            part = ordered[start : start + chunk]
+            some = self._answering.answer(question, part, settings or JudgeSettings())
+            by_id |= {judgement.id: judgement for judgement in each_with_stacked(self.stacking, part, some)}
         return [by_id[example.id] for example in examples]
 
     async def aask(
@@ -145,7 +155,8 @@ class Judge:
         """
 
         def answer(some: Sequence[Asked], note: Callable[[Failure], None]) -> list[list[Judgement]]:
-            return [self._answering.answer(question, some, settings or JudgeSettings(), note=note)]
+            answers = self._answering.answer(question, some, settings or JudgeSettings(), note=note)
+            return [each_with_stacked(self.stacking, some, answers)]
 
         written = question.layout.text_prefix is not None
         yield from arriving(answer, _by_reviewer(examples), self.engine.capabilities, written=written)
@@ -224,7 +235,12 @@ class Judge:
     @property
     def for_manifest(self) -> dict[str, Any]:
         """What its answers depend on besides what is asked; a folder by its name alone, as the weights have a digest."""
-        return {**asdict(self.identity.portable), **self.engine.settings, "context": self.renderer.context}
+        return {
+            **asdict(self.identity.portable),
+            **self.engine.settings,
+            "context": self.renderer.context,
+            **for_manifest(self.stacking),
+        }
 
     def prompt_digest(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> str:
         """A digest of everything that the prompts of these examples depend on: wording, template, tokenizer, budget."""

@@ -29,7 +29,16 @@ from perse.files.path_names import place_named
 from perse.files.runlog import MANIFEST, file_digest, read_manifest, write_whole
 from perse.formats.json_text import read_object
 from perse.licences import ship_terms
-from perse.models.model_files import ADAPTER_CONFIG, CONFIG, adapter_config, adapter_tensors, model_config, positive, stamp
+from perse.models.model_files import (
+    ADAPTER_CONFIG,
+    CONFIG,
+    STACKING,
+    adapter_config,
+    adapter_tensors,
+    model_config,
+    positive,
+    stamp,
+)
 
 log = logging.getLogger(__name__)
 
@@ -235,7 +244,7 @@ def _ship_terms(model: Embedded, folder: Path) -> None:
 def weights_digest(folder: Path) -> str:
     """One digest over all that a model's answers depend on in its folder: weights, configuration, tokenizer, template."""
     kinds = {".safetensors", ".bin", ".json", ".jinja", ".model", ".txt"}
-    parts = sorted(part for part in folder.iterdir() if part.suffix in kinds and part.name != SOURCE)
+    parts = sorted(part for part in folder.iterdir() if part.suffix in kinds and part.name not in (SOURCE, STACKING))
     digest = hashlib.sha256()
     for part in parts:
         found = part.stat()

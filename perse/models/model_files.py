@@ -19,6 +19,8 @@ from perse.errors import BadInput
 from perse.formats import json_text
 
 CONFIG = "config.json"
+STACKING = "stacking.json"
+"""What `perse fit` wrote beside a model or adapter: made of its answers, and no part of it."""
 ADAPTER_CONFIG = "adapter_config.json"
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"

@@ -166,6 +166,8 @@ def impossible(judgement: Judgement, scale: Scale) -> str | None:
         mean = scale.expected(tuple(shares[label] for label in scale.labels)) if shares else None
         if mean is not None and abs(mean - judgement.expected) > ROUNDING * max(values):
             return f"expected {judgement.expected}, which is not that of its distribution"
+    if judgement.stacked is not None and set(judgement.stacked.distribution) != set(scale.labels):
+        return f"a stacked distribution over {len(judgement.stacked.distribution)} labels, expected {scale.labels[0]}..{scale.labels[-1]}"
     if judgement.status is Status.OK and values is not None and (shares is None) != (judgement.expected is None):
         return "a distribution without its expected score, or the score without the distribution"
     return None

@@ -39,6 +39,7 @@ from perse.serving.routes import judge_router
 from perse.serving.service import JudgeService, Model
 from perse.serving.turns import Turns
 from perse.settings.serving import Limits
+from perse.stacking.beside import stacking_served
 
 
 def embedded_models(
@@ -50,15 +51,25 @@ def embedded_models(
     context: int | None,
     cache_gb: float | None = None,
     trust_remote_code: bool = False,
+    stacking: Path | None = None,
 ) -> dict[str, Model]:
-    """The model and its adapters, each in an engine of its own; their prefix caches together keep `cache_gb` GiB, by default 2."""
+    """The model and its adapters, each in an engine of its own; their prefix caches together keep `cache_gb` GiB, by default 2.
+    `stacking` is the model's, if not the one beside it."""
     share = _budget(cache_gb) // (1 + len(adapters))
-    load = embedded_loader(path, dtype=dtype, context=context, cache_bytes=share, trust_remote_code=trust_remote_code)
+    load = embedded_loader(
+        path, dtype=dtype, context=context, cache_bytes=share, trust_remote_code=trust_remote_code, stacking=stacking
+    )
     return {name: load(None)} | {own: load(adapter) for own, adapter in adapters.items()}
 
 
 def embedded_loader(
-    path: Path, *, dtype: str, context: int | None, cache_bytes: int = BUDGET, trust_remote_code: bool = False
+    path: Path,
+    *,
+    dtype: str,
+    context: int | None,
+    cache_bytes: int = BUDGET,
+    trust_remote_code: bool = False,
+    stacking: Path | None = None,
 ) -> Callable[[Path | None], Model]:
     """What makes the model, alone or with an adapter, into one that can be asked."""
     longest = context_length(path)
@@ -68,12 +79,14 @@ def embedded_loader(
         engine = TransformersEngine.load(
             path, adapter=adapter, dtype=dtype, cache_bytes=cache_bytes, trust_remote_code=trust_remote_code
         )
+        digest = judge_digest(path, adapter)
         return Model(
             lambda calls: Stoppable(engine, calls),
             renderer,
-            judge_digest(path, adapter),
+            digest,
             adapter=adapter is not None,
             forget=engine.forget,
+            stacking=stacking_served(digest, path, adapter, stacking if adapter is None else None),
         )
 
     return load

@@ -35,6 +35,7 @@ from perse.serving.routes import judge_router
 from perse.serving.service import LARGEST_PART, JudgeService, Model
 from perse.serving.turns import Turns
 from perse.settings.serving import Limits
+from perse.stacking.beside import stacking_served
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Serving:
     certificate: str | None = None
     certificate_key: str | None = None
     trust_remote_code: bool = False
+    stacking: Path | None = None
 
 
 class JudgePlugin:
@@ -83,10 +85,16 @@ class JudgePlugin:
         known = state.openai_serving_models
         loras = known.lora_requests
         base = judge_digest(serving.model, None)
-        models = {serving.name: Model(partial(served.engine, None), renderer, base, adapter=False, forget=served.forget)}
+        of_base = stacking_served(base, serving.model, None, serving.stacking)
+        models = {
+            serving.name: Model(
+                partial(served.engine, None), renderer, base, adapter=False, forget=served.forget, stacking=of_base
+            )
+        }
         for name, adapter in serving.adapters.items():
             digest = judge_digest(serving.model, adapter)
-            models[name] = Model(partial(served.engine, loras[name]), renderer, digest, adapter=True)
+            mine = stacking_served(digest, serving.model, adapter)
+            models[name] = Model(partial(served.engine, loras[name]), renderer, digest, adapter=True, stacking=mine)
         metrics = Metrics(vllm_registry())
         front = Front.of(serving.limits, serving.keys, metrics, json_log=serving.json_log)
         # Not more items than it has memory for: in vLLM's own queue nobody could be put beside others of their profile.
@@ -104,7 +112,8 @@ class JudgePlugin:
                 lora = served_lora(name, adapter, number=known.lora_id_counter.inc(1), most=args.max_lora_rank)
                 digest = judge_digest(serving.model, adapter)
                 made[name] = lora
-                return Model(partial(served.engine, lora), renderer, digest, adapter=True, forget=served.forget)
+                mine = stacking_served(digest, serving.model, adapter)
+                return Model(partial(served.engine, lora), renderer, digest, adapter=True, forget=served.forget, stacking=mine)
 
             def added(name: str) -> None:
                 loras[name] = made[name]  # so that the routes of OpenAI's API serve it too

@@ -45,6 +45,7 @@ from perse.serving.schemas import (
     Version,
 )
 from perse.serving.turns import Turns
+from perse.stacking.file import Stacking
 
 Answer = TypeVar("Answer")
 
@@ -68,6 +69,8 @@ class Model:
     digest: str
     adapter: bool
     forget: Callable[[], None] = lambda: None
+    stacking: Stacking | None = None
+    """What combines its answers with numbers."""
 
 
 class JudgeService:
@@ -210,7 +213,14 @@ class JudgeService:
     def _judge(self, name: str | None, calls: Calls) -> Judge:
         model = self._model(name)
         adapter = name if model.adapter else None
-        return Judge(model.engine(calls), model.renderer, name=self.base, adapter=adapter, digest=model.digest)
+        return Judge(
+            model.engine(calls),
+            model.renderer,
+            name=self.base,
+            adapter=adapter,
+            digest=model.digest,
+            stacking=model.stacking,
+        )
 
     def settings_of(self, request: Asking) -> JudgeSettings:
         """What a request is answered with: its own, or the server's."""

@@ -61,6 +61,9 @@ class ServeConfig(Section):
     """A training run, a model folder, an embedded model or a hub name."""
     name: Name | None = None
     """What clients call it; by default the last part of `model`."""
+    stacking: Annotated[str | None, LOCAL] = None
+    """A file of `perse fit`, which combines the model's answers with numbers; by default the stacking.json beside it, where there is one.
+    Adapters have those beside them."""
     adapters: dict[Name, str] = Field(default_factory=dict)
     """LoRA adapters served on the same model: the name clients use, and the adapter's folder or its training run's."""
     adapters_from: Annotated[str | None, LOCAL] = None
@@ -121,6 +124,10 @@ class ServeConfig(Section):
             (store and f"{store}-wal", READERS_HOLD),
         ]
         return [(Path(place), holds) for place, holds in known if place]
+
+    @property
+    def stacking_file(self) -> Path | None:
+        return Path(self.stacking) if self.stacking else None
 
     @property
     def batch_folder(self) -> Path | None:

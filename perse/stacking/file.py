@@ -19,12 +19,12 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 from perse.errors import BadInput
 from perse.files.disk import write_whole
 from perse.formats.json_text import read_object
+from perse.models.model_files import STACKING as STACKING
 from perse.records import explain
 from perse.scale import SCORES
 from perse.stacking.sources import BIAS, SOURCES, Known
 from perse.strict import Strict
 
-STACKING = "stacking.json"
 _KIND: Literal["stacking"] = "stacking"
 _FIT_AGAIN = "fit it again with perse fit, or move it"
 

@@ -19,6 +19,13 @@ from perse.errors import BadInput
 from perse.files.disk import write_bytes
 from perse.judgement import Judgement, parse_judgement
 
+STACKED = pa.struct(
+    [
+        pa.field("expected", pa.float64()),
+        pa.field("distribution", pa.map_(pa.string(), pa.float64())),
+        pa.field("without", pa.list_(pa.string())),
+    ]
+)
 ANSWERS = pa.schema(
     [
         pa.field("id", pa.string(), nullable=False),
@@ -31,6 +38,7 @@ ANSWERS = pa.schema(
         pa.field("mass", pa.float64()),
         pa.field("text", pa.string(), nullable=False),
         pa.field("mean_logprob", pa.float64()),
+        pa.field("stacked", STACKED),
         pa.field("order_gap", pa.float64()),
         pa.field("order_probabilities", pa.list_(pa.float64())),
         pa.field("k_effective", pa.int64(), nullable=False),
@@ -43,6 +51,8 @@ ANSWERS = pa.schema(
 )
 
 
+_LATER = {"exact": "mass", "stacked": "order_gap"}
+"""Columns that older files lack, and the column that each stands before."""
 _AGAIN = "`perse score audit` sets it aside, and the same command judges its examples again"
 
 
@@ -80,9 +90,10 @@ def read_table(path: Path) -> pa.Table:
         BadInput: it is damaged, or of another schema.
     """
     table = read_stored(path, remedy=_AGAIN)
-    if "exact" not in table.schema.names and "mass" in table.schema.names:  # written before there was this column
-        nothing = pa.nulls(table.num_rows, pa.bool_())
-        table = table.add_column(table.schema.get_field_index("mass"), ANSWERS.field("exact"), nothing)
+    for name, follows in _LATER.items():
+        if name not in table.schema.names and follows in table.schema.names:  # written before there was this column
+            nothing = pa.nulls(table.num_rows, ANSWERS.field(name).type)
+            table = table.add_column(table.schema.get_field_index(follows), ANSWERS.field(name), nothing)
     if table.schema.names != ANSWERS.names or table.schema.types != ANSWERS.types:
         raise BadInput(
             f"{path} has columns {', '.join(map(str, table.schema))[:200]}, expected those of a shard of answers; {_AGAIN}"
@@ -102,6 +113,12 @@ def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
     told = dict(row)
     if told["distribution"] is not None:
         told["distribution"] = dict(told["distribution"])
+    if told["stacked"] is not None:
+        told["stacked"] = {
+            **told["stacked"],
+            "distribution": dict(told["stacked"]["distribution"]),
+            "without": tuple(told["stacked"]["without"]),
+        }
     if told["order_probabilities"] is not None:
         told["order_probabilities"] = tuple(told["order_probabilities"])
     return told

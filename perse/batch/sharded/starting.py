@@ -34,6 +34,7 @@ from perse.judging.loading import parse_judge, portable_name
 from perse.questions import QUESTIONS, Question, question_for
 from perse.records import PointwiseExample
 from perse.secrets import redact_tree
+from perse.stacking.file import STACKING
 
 LAYOUT = "shards"
 _A_PAIR = PointwiseExample(id="r/t", reviewer_id="r", item_id="t", profile=(), query="a text")
@@ -203,8 +204,12 @@ def agree(run: Run, judge: Judge) -> None:
 
     Raises:
         RunMismatch: it has other weights, another engine or dtype, or other prompts.
+        BadInput: its stacking is of another data set.
     """
     some = run.plan.examples(run.plan.shards[0])[:32]
+    if judge.stacking is not None and (digest := read_manifest(run.folder).get("context", {}).get("data_digest")):
+        fold = read_manifest(run.folder).get("run", {}).get("fold")
+        judge.stacking.refuse_other_data(STACKING, sha256=str(digest), fold=fold)
     mine = {
         "judge": judge.for_manifest,
         "prompts_sha256": judge.prompt_digest(run.question, some, run.settings),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from perse.commands.options import Concurrency, Context, Dtype, MaxNewTokens, Se
 from perse.commands.terminal import err, say
 from perse.data.profiles.views import ProfileAspects, View
 from perse.engines.kind import USUAL, Hardware
+from perse.errors import BadInput
 from perse.secrets import redact
 
 if TYPE_CHECKING:
@@ -26,11 +28,31 @@ class Loading:
     context: Context = None
     tokenizer: Tokenizer = None
     concurrency: Concurrency = None
+    stacking: Annotated[
+        Path | None,
+        typer.Option(
+            help="What `perse fit` wrote: combines the judge's distribution with numbers that need no judge.",
+            show_default="stacking.json beside the judge, where there is one",
+        ),
+    ] = None
+    no_stacking: Annotated[bool, typer.Option("--no-stacking", help="Leave out a stacking that lies beside the judge.")] = False
 
     @property
     def of_model(self) -> dict[str, Any]:
-        """What answers depend on: all but how many are asked for at once."""
-        return {name: value for name, value in vars(self).items() if name != "concurrency"}
+        """What the model's own answers depend on: not how many are asked for at once, nor what is made of them."""
+        apart = ("concurrency", "stacking", "no_stacking")
+        return {name: value for name, value in vars(self).items() if name not in apart}
+
+    @property
+    def stacked_by(self) -> Path | bool:
+        """As in `Judge.load`.
+
+        Raises:
+            BadInput: a stacking and none.
+        """
+        if self.stacking is not None and self.no_stacking:
+            raise BadInput("--stacking and --no-stacking cannot be given together; leave one out")
+        return self.stacking or not self.no_stacking
 
     def load(self, judge: str, *, trust_remote_code: bool = False, writes: bool = False, hardware: Hardware = USUAL) -> Judge:
         """The judge of this name; a person sees that it is being loaded, and is told of one that gives no distributions.
@@ -44,12 +66,14 @@ class Loading:
         """
         from perse.judging.judge import Judge
 
+        stacking = self.stacked_by
         with err.status(f"loading {escape(redact(judge))}"):
             loaded = Judge.load(
                 judge,
                 **self.of_model,
                 trust_remote_code=trust_remote_code,
                 hardware=replace(hardware, concurrency=self.concurrency),
+                stacking=stacking,
             )
         if loaded.without_distributions and not writes:
             say(f"note: {loaded.without_distributions}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from perse.evaluation.stacking.adding import ALL, MEASURES, WITHOUT_JUDGE
 from perse.evaluation.stacking.making import Fitted
@@ -16,12 +16,13 @@ _DIGITS = 3
 _NONE = Estimate(value=None, interval=Interval(reason="undefined (no distribution)"), items=0)
 
 
-def fit_result(fitted: Fitted, *, judged: bool, written: str | None) -> Result:
+def fit_result(fitted: Fitted, *, judged: bool, written: str | None, notes: Sequence[str] = ()) -> Result:
     """What was found.
 
     Args:
         judged: whether a judge was asked.
         written: where the stacking lies; None: none was written.
+        notes: what is known of the runs and must stand beside the numbers.
     """
     measured, number = fitted.measured, len(fitted.rows.gold)
     levels = [(name, *_cells(columns)) for name, columns in measured.levels.items()]
@@ -48,6 +49,7 @@ def fit_result(fitted: Fitted, *, judged: bool, written: str | None) -> Result:
         answer=_answer(fitted, judged=judged),
         tables=tables,
         notes=(
+            *notes,
             *fitted.notes,
             f"{number:,} examples of {len(fitted.readers):,} readers, each told by models that were fitted on others; [ ]: 95% intervals, "
             f"{fitted.resamples} resamples, seed {fitted.seed}; gains of MAE and RPS are what they fall by",

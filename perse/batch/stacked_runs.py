@@ -1,0 +1,148 @@
+"""Scoring runs of one judge as the material of a stacking: what it was asked and answered, whose weights it has, and where it lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perse.batch.comparing import OWN
+from perse.batch.scored import ScoredRun, read_run
+from perse.batch.sharded.reading import is_sharded
+from perse.batch.sharded.starting import JUDGE
+from perse.data.dataset.folder import is_data_folder, load_folder
+from perse.data.load import load_examples
+from perse.errors import BadInput
+from perse.evaluation.alignment import Fold
+from perse.files.runlog import read_manifest
+from perse.formats.json_text import read_object
+from perse.judgement import Judgement
+from perse.judging.loading import parse_judge
+from perse.records import Example
+from perse.stacking.file import STACKING, StackedData, StackedJudge, home
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Runs, read: folds with their training sides, and all answers; `judge`, `question` and `place` are None where no judge was asked."""
+
+    folds: list[Fold]
+    judgements: list[Judgement] | None
+    judge: StackedJudge | None
+    question: str | None
+    data: StackedData | None
+    """None: several folds, each of which has a judge of its own."""
+    place: Path | None
+    """Where a stacking of the judge lies; None: the judge is no folder of this machine."""
+    notes: tuple[str, ...] = ()
+
+
+def read_judged(folders: Sequence[Path], train_data: Path | None = None) -> Judged:
+    """Runs of one judge; of a data set with folds, one run a fold.
+
+    Args:
+        train_data: the data set folder for the training side; by default the one that was scored.
+    Raises:
+        BadInput: runs of several judges, questions or data sets; of profiles that are not the readers' own; an example that was asked
+            twice; or no training side.
+    """
+    runs = [(folder, read_run(folder)) for folder in folders]
+    for folder, _ in runs:
+        _refuse_others_profiles(folder)
+    asked = [(folder, run, judge_of(folder, run)) for folder, run in runs]
+    numbers = dict.fromkeys(run.fold for _, run, _ in asked)
+    for fold in numbers:
+        _refuse_several([(folder, run, judge) for folder, run, judge in asked if run.fold == fold])
+    _refuse_twice(runs)
+    folds, digests = [], []
+    for fold in numbers:
+        mine = [run for _, run in runs if run.fold == fold]
+        train, digest = _training_side(mine[0], train_data)
+        folds.append(Fold([example for run in mine for example in run.examples], train))
+        digests.append(StackedData(sha256=digest, fold=fold))
+    first, _, judge = asked[0]
+    questions = {one.question for _, run in runs for one in run.judgements}
+    if len(questions) > 1:
+        raise BadInput(f"the runs ask different questions ({', '.join(sorted(questions))}); give those of one")
+    return Judged(
+        folds,
+        [judgement for _, run in runs for judgement in run.judgements],
+        judge,
+        next(iter(questions), None),
+        digests[0] if len(digests) == 1 else None,
+        place_of_stacking(first),
+        tuple(f"{folder.name}: {run.caution}" for folder, run in runs if run.caution),
+    )
+
+
+def read_unjudged(folder: Path) -> Judged:
+    """The validation readers of a data set, all folds together, whom no judge was asked about.
+
+    Raises:
+        BadInput: it is no data set folder.
+    """
+    if not is_data_folder(folder):
+        raise BadInput(f"{folder} is no data set folder; give one that `perse data` wrote")
+    data = load_folder(folder)
+    numbers: list[int | None] = [None] if data.folds is None else [*range(data.folds)]
+    folds = [
+        Fold(*(load_examples(folder, split=split, fold=fold).examples for split in ("valid", "train"))) for fold in numbers
+    ]
+    return Judged(folds, None, None, None, None, None)
+
+
+def judge_of(folder: Path, run: ScoredRun) -> StackedJudge:
+    """Who judged, by digest where the run tells one."""
+    manifest = read_manifest(folder)
+    told: Any = manifest.get("run", {}).get("judge")
+    if is_sharded(manifest):
+        told = read_object(folder / JUDGE, remedy="score again").get("judge")
+    digest = told.get("digest", told.get("sha256")) if isinstance(told, dict) else None
+    if not run.judgements:
+        raise BadInput(f"{folder} holds no answer; run `perse score` again with the same command")
+    first = run.judgements[0]
+    return StackedJudge(model=first.model, adapter=first.adapter, sha256=digest if isinstance(digest, str) else "")
+
+
+def place_of_stacking(folder: Path) -> Path | None:
+    """Where a stacking of the run's judge lies: beside its adapter or, without one, its model."""
+    told = read_manifest(folder).get("context", {}).get("judge")
+    if isinstance(told, str):
+        places = [str(place) for place in parse_judge(told).folders]
+    else:
+        places = [told[part] for part in ("model", "adapter") if told.get(part)] if isinstance(told, dict) else []
+    known = [Path(place) for place in places if Path(place).is_dir()]
+    return home(known[-1]) / STACKING if known and len(known) == len(places) else None
+
+
+def _refuse_others_profiles(folder: Path) -> None:
+    if (profile := read_manifest(folder).get("context", {}).get("profile", OWN)) != OWN:
+        raise BadInput(f"{folder} shows profiles that are not the readers' own ({profile}); give a run of --profile own")
+
+
+def _refuse_several(asked: Sequence[tuple[Path, ScoredRun, StackedJudge]]) -> None:
+    first, run, judge = asked[0]
+    for folder, other, another in asked[1:]:
+        if judge.differs(another):
+            raise BadInput(f"{folder} is of another judge ({another}) than {first} ({judge}); a stacking belongs to one")
+        if other.data_digest != run.data_digest:
+            raise BadInput(f"{folder} is of another data set than {first}; give runs of one")
+
+
+def _refuse_twice(runs: Sequence[tuple[Path, ScoredRun]]) -> None:
+    known: dict[str, Path] = {}
+    for folder, run in runs:
+        for example in run.examples:
+            if (other := known.setdefault(example.id, folder)) is not folder:
+                raise BadInput(f"example '{example.id}' is in {other} and in {folder}; give runs of different examples")
+
+
+def _training_side(run: ScoredRun, train_data: Path | None) -> tuple[Sequence[Example], str]:
+    if train_data is not None:
+        loaded = load_examples(train_data, split="train", fold=run.fold)
+        return loaded.examples, loaded.digest
+    train, reason = run.training_side()
+    if train is None:
+        raise BadInput(f"the numbers are of the training side, and {reason}")
+    return train, run.data_digest
