@@ -35,7 +35,7 @@ from perse.judging.loop import JUDGEMENTS, answer_all
 from perse.progress import OnProgress, unseen
 from perse.questions import Question
 from perse.records import Example, example_lines
-from perse.stacking.file import STACKING
+from perse.stacking.file import STACKING, Stacking
 
 EXAMPLES = "examples.jsonl"
 
@@ -71,6 +71,7 @@ def score(
         "prices": prices and prices.model_dump(),
         "judge": {"model": place_of(judge.identity.model), "adapter": place_of(judge.identity.adapter)},
         "chosen_by": chosen_by(judge.identity.model, judge.identity.adapter, loaded.examples),
+        **({"stacked_on": stacked_on(judge.stacking, loaded.examples)} if judge.stacking else {}),
     }
     with RunLog(out, identity, lines=JUDGEMENTS, context=context) as runlog:
         if not (out / EXAMPLES).exists():
@@ -158,6 +159,12 @@ def chosen_by(model: str, adapter: str | None, examples: Iterable[Example]) -> i
     told = [manifest.get("context", {}).get("choosers") for _, manifest in _trainings(folders)]
     choosers = {one for each in told if isinstance(each, list) for one in each if isinstance(one, str)}
     return sum(reader_key(one.reviewer_id or one.id) in choosers for one in examples)
+
+
+def stacked_on(stacking: Stacking, examples: Iterable[Example]) -> int:
+    """How many of the examples are of readers whose answers the stacking was fitted on. On these it looks better than on others."""
+    known = {*stacking.readers}
+    return sum(reader_key(one.reviewer_id or one.id) in known for one in examples)
 
 
 def sample(loaded: LoadedExamples, limit: int | None, *, seed: int) -> LoadedExamples:

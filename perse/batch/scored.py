@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from perse.batch.local import EXAMPLES, chosen_by
+from perse.batch.local import EXAMPLES, chosen_by, stacked_on
 from perse.batch.sharded.reading import is_sharded, read_sharded
 from perse.data.dataset.folder import is_data_folder
 from perse.data.examples_file import read_examples
@@ -20,6 +20,7 @@ from perse.judgement import Judgement, Prices, Status, parse_judgement
 from perse.judging.loading import parse_judge
 from perse.judging.loop import JUDGEMENTS, TIMING, read_timing
 from perse.records import Example, explain
+from perse.stacking.beside import stacking_beside
 
 
 @dataclass(frozen=True)
@@ -37,16 +38,24 @@ class ScoredRun:
     """Wall time of all judgements, loading left out; None for a run that was not timed throughout."""
     chosen_by: int = 0
     """How many of the examples are of readers whose answers chose the judge's weights."""
+    stacked_on: int = 0
+    """How many are of readers whose answers the judge's stacking was fitted on."""
 
     @property
     def caution(self) -> str | None:
-        """What stands beside the numbers of a judge that some of these very readers chose."""
-        if not self.chosen_by:
-            return None
-        return (
-            f"{self.chosen_by} of {len(self.examples)} examples are of readers on whom the judge's weights were chosen while it was "
-            "trained: on these it looks better than it is"
-        )
+        """What stands beside the numbers of a judge that some of these very readers chose, or on whom its stacking was fitted."""
+        asked, said = len(self.examples), []
+        if self.chosen_by:
+            said.append(
+                f"{self.chosen_by} of {asked} examples are of readers on whom the judge's weights were chosen while it was trained: on these "
+                "it looks better than it is"
+            )
+        if self.stacked_on:
+            said.append(
+                f"{self.stacked_on} of {asked} examples are of readers on whom the stacking was fitted: what perse fit printed is of others, "
+                "and what is stacked here looks better than it is"
+            )
+        return "; ".join(said) or None
 
     def training_side(self) -> tuple[Sequence[Example] | None, str | None]:
         """The training examples of the scored data set, or None and why they are not available."""
@@ -81,10 +90,11 @@ def read_run(folder: Path) -> ScoredRun:
         raise BadInput(f"{folder / MANIFEST}: fold is {shortened(fold)}, expected a whole number or null; score again")
     if is_sharded(manifest):
         examples, judgements = read_sharded(folder)
-        seconds, chosen = None, _chosen_of(context.get("judge"), examples)
+        seconds, chosen, stacked = None, *_chosen_of(context.get("judge"), examples)
     else:
         examples, judgements = read_examples(folder / EXAMPLES), _one_each(folder / JUDGEMENTS)
         seconds, chosen = _seconds(folder, judged=len(judgements)), context.get("chosen_by")
+        stacked = context.get("stacked_on")
     return ScoredRun(
         examples=examples,
         judgements=judgements,
@@ -93,21 +103,23 @@ def read_run(folder: Path) -> ScoredRun:
         fold=fold,
         prices=_prices(folder, context.get("prices")),
         seconds=seconds,
-        chosen_by=_chosen_by(chosen, asked=len(examples)),
+        chosen_by=_count(chosen, asked=len(examples)),
+        stacked_on=_count(stacked, asked=len(examples)),
     )
 
 
-def _chosen_by(told: object, *, asked: int) -> int:
+def _count(told: object, *, asked: int) -> int:
     """0 where it is not known, as of a run of an older perse."""
     return told if isinstance(told, int) and not isinstance(told, bool) and 0 <= told <= asked else 0
 
 
-def _chosen_of(judge: object, examples: Sequence[Example]) -> int:
-    """The same of a run in shards, whose plan does not look into the judge: counted when it is read, as far as the judge is still there."""
+def _chosen_of(judge: object, examples: Sequence[Example]) -> tuple[int, int]:
+    """Both of a run in shards, whose plan does not look into the judge: counted when it is read, as far as the judge is still there."""
     if not isinstance(judge, str):
-        return 0
+        return 0, 0
     parts = parse_judge(judge)
-    return chosen_by(parts.model, parts.adapter, examples)
+    stacking = stacking_beside(parts.folders)
+    return chosen_by(parts.model, parts.adapter, examples), stacked_on(stacking, examples) if stacking else 0
 
 
 def _prices(folder: Path, told: object) -> Prices | None:

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from perse.commands import options
 from perse.commands.options.grouping import grouped
-from perse.commands.options.judging import Answering, Loading
+from perse.commands.options.judging import Answering, Loading, StackedBy
 from perse.commands.terminal import err
 from perse.data.examples_file import read_profile
 from perse.errors import BadInput
@@ -39,6 +39,7 @@ def ask(
     question: options.PointwiseName = "pointwise",
     answering: Answering,
     loading: Loading,
+    stacked_by: StackedBy,
     trust_remote_code: options.TrustRemoteCode = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -46,9 +47,10 @@ def ask(
 
     Example:  perse ask --judge runs/first --reviews mine.jsonl --text @plot.txt
     """
+    stacking = stacked_by.given
     profile = read_profile(reviews) if reviews else prompt_for_reviews(err)
     asked = read_text(text) if text is not None else prompt_for_text(err)
-    loaded = loading.load(judge, trust_remote_code=trust_remote_code)
+    loaded = loading.load(judge, trust_remote_code=trust_remote_code, stacking=stacking)
     with err.status("reading as this reader would"):
         judgement = loaded.ask_one(reviews=profile, text=asked, question=question, settings=answering.settings())
     if as_json:
@@ -146,4 +148,6 @@ def show_judgement(console: Console, judgement: Judgement) -> None:
     console.print(table)
     if stacked := judgement.stacked:
         lacking = f" (without {', '.join(IN_WORDS.get(one, one) for one in stacked.without)})" if stacked.without else ""
-        console.print(f"with the numbers that need no judge: expected [bold]{stacked.expected:.1f}[/bold]{escape(printable(lacking))}")
+        console.print(
+            f"with the numbers that need no judge: expected [bold]{stacked.expected:.1f}[/bold]{escape(printable(lacking))}"
+        )

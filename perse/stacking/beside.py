@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from perse.errors import BadInput
 from perse.stacking.file import STACKING, StackedJudge, Stacking, home, read_stacking
 
 
@@ -49,8 +50,18 @@ def stacking_served(digest: str, model: Path, adapter: Path | None, given: Path 
     if place is None:
         return None
     stacking = read_stacking(place)
-    stacking.refuse_others(place, judge=StackedJudge(model=model.name, adapter=None if adapter is None else adapter.name, sha256=digest))
+    stacking.refuse_others(
+        place, judge=StackedJudge(model=model.name, adapter=None if adapter is None else adapter.name, sha256=digest)
+    )
     return stacking
+
+
+def stacking_beside(folders: Sequence[Path]) -> Stacking | None:
+    """The stacking that lies beside the last of a judge's folders, whosever it is; None where there is none that can be read."""
+    try:
+        return read_stacking(place) if (place := _beside(folders)) else None
+    except BadInput:
+        return None
 
 
 def _beside(folders: Sequence[Path]) -> Path | None:

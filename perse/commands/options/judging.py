@@ -28,6 +28,50 @@ class Loading:
     context: Context = None
     tokenizer: Tokenizer = None
     concurrency: Concurrency = None
+
+    @property
+    def of_model(self) -> dict[str, Any]:
+        """What answers depend on: all but how many are asked for at once."""
+        return {name: value for name, value in vars(self).items() if name != "concurrency"}
+
+    def load(
+        self,
+        judge: str,
+        *,
+        trust_remote_code: bool = False,
+        writes: bool = False,
+        hardware: Hardware = USUAL,
+        stacking: Path | bool = True,
+    ) -> Judge:
+        """The judge of this name; a person sees that it is being loaded, and is told of one that gives no distributions.
+
+        Args:
+            writes: it writes texts and judges nothing, so that distributions are not missed.
+            hardware: what it takes of this machine.
+            stacking: as in `Judge.load`.
+
+        Raises:
+            BadInput: what `Judge.load` refuses.
+        """
+        from perse.judging.judge import Judge
+
+        with err.status(f"loading {escape(redact(judge))}"):
+            loaded = Judge.load(
+                judge,
+                **self.of_model,
+                trust_remote_code=trust_remote_code,
+                hardware=replace(hardware, concurrency=self.concurrency),
+                stacking=False if writes else stacking,
+            )
+        if loaded.without_distributions and not writes:
+            say(f"note: {loaded.without_distributions}")
+        return loaded
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackedBy:
+    """Whether, and by what, the judge's answers are combined with numbers."""
+
     stacking: Annotated[
         Path | None,
         typer.Option(
@@ -38,13 +82,7 @@ class Loading:
     no_stacking: Annotated[bool, typer.Option("--no-stacking", help="Leave out a stacking that lies beside the judge.")] = False
 
     @property
-    def of_model(self) -> dict[str, Any]:
-        """What the model's own answers depend on: not how many are asked for at once, nor what is made of them."""
-        apart = ("concurrency", "stacking", "no_stacking")
-        return {name: value for name, value in vars(self).items() if name not in apart}
-
-    @property
-    def stacked_by(self) -> Path | bool:
+    def given(self) -> Path | bool:
         """As in `Judge.load`.
 
         Raises:
@@ -53,31 +91,6 @@ class Loading:
         if self.stacking is not None and self.no_stacking:
             raise BadInput("--stacking and --no-stacking cannot be given together; leave one out")
         return self.stacking or not self.no_stacking
-
-    def load(self, judge: str, *, trust_remote_code: bool = False, writes: bool = False, hardware: Hardware = USUAL) -> Judge:
-        """The judge of this name; a person sees that it is being loaded, and is told of one that gives no distributions.
-
-        Args:
-            writes: it writes texts and judges nothing, so that distributions are not missed.
-            hardware: what it takes of this machine.
-
-        Raises:
-            BadInput: what `Judge.load` refuses.
-        """
-        from perse.judging.judge import Judge
-
-        stacking = self.stacked_by
-        with err.status(f"loading {escape(redact(judge))}"):
-            loaded = Judge.load(
-                judge,
-                **self.of_model,
-                trust_remote_code=trust_remote_code,
-                hardware=replace(hardware, concurrency=self.concurrency),
-                stacking=stacking,
-            )
-        if loaded.without_distributions and not writes:
-            say(f"note: {loaded.without_distributions}")
-        return loaded
 
 
 @dataclass(frozen=True, kw_only=True)

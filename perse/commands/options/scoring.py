@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from perse.commands import options
-from perse.commands.options.judging import Answering, Loading, ShownProfiles
+from perse.commands.options.judging import Answering, Loading, ShownProfiles, StackedBy
 from perse.engines.kind import Hardware
 from perse.errors import BadInput
 from perse.judging.loading import judge_help
@@ -91,6 +91,7 @@ class Question:
     shown: ShownProfiles
     answering: Answering
     loading: Loading
+    stacked_by: StackedBy
     trust_remote_code: options.TrustRemoteCode = False
 
     @property

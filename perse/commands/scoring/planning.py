@@ -165,7 +165,7 @@ def begin(asked: Question, out: Path, shard_rows: int, *, served: bool = False) 
     else:
         _refuse_views(asked, f"{place} and other files of examples")
         rows, inputs = read_inputs(place), {"sha256": known(place)}
-    if asked.loading.stacked_by is not True:
+    if asked.stacked_by.given is not True:
         raise BadInput(
             "--stacking and --no-stacking are for runs in this process; workers and servers take the one beside the judge: leave them or "
             "--driver out"

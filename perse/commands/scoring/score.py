@@ -149,6 +149,7 @@ def _in_this_process(
     from perse.questions import question_for, why_no_truth
 
     place, judge = given.given()
+    stacking = given.stacked_by.given
     if for_shards_alone(place):
         raise BadInput(
             f"{place}: without --driver the examples are a data set folder, or one file of JSON lines or Parquet; a glob, a folder of files, CSV "
@@ -165,7 +166,7 @@ def _in_this_process(
     if given.split == "valid":
         check_unseen(judge, loaded)
     check_out(out, asked, loaded, answering.settings())
-    loaded_judge = given.loading.load(judge, trust_remote_code=given.trust_remote_code, hardware=hardware)
+    loaded_judge = given.loading.load(judge, trust_remote_code=given.trust_remote_code, hardware=hardware, stacking=stacking)
     with shown_on(err) as on_part:
         scored(
             loaded_judge, asked, loaded, out,

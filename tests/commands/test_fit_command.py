@@ -1,0 +1,226 @@
+"""`perse fit`, and what it wrote applied: by score, ask and the server, all of them alike."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import perse
+from fastapi.testclient import TestClient
+
+from perse.answering.base import JudgeSettings
+from perse.batch.scored import read_run
+from perse.judgement import Judgement
+from perse.results.result import Result
+from perse.serving.embedded import embedded_app, embedded_models
+from perse.stacking.applying import stacked
+from perse.stacking.file import read_stacking
+
+ASKED = ("--question", "pointwise_score", "--dtype", "float32", "--temperature", 0)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Thirty readers of thirty short texts, half of them for validation."""
+    folder = tmp_path_factory.mktemp("reviews")
+    generator = np.random.default_rng(5)
+    quality, rows = generator.normal(size=30), []
+    for reader in range(40):
+        lenient = generator.normal()
+        for text in generator.choice(30, 10, replace=False).tolist():
+            score = int(np.clip(np.round(5.5 + lenient + 1.5 * quality[text] + generator.normal(0, 0.7)), 1, 10))
+            words = f"In story number {text} somebody goes to the sea, meets {text} strangers and comes home as another"
+            rows.append({"reviewer_id": f"reader {reader}", "item_id": f"t{text}", "text": words, "score": score})
+            rows[-1]["review"] = f"reader {reader} says of it what must be said of story {text} at some length"
+    file = folder / "reviews.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    done = perse("data", "pointwise", "--reviews", file, "--k", 2, "--valid", 0.5, "--out", folder / "data")
+    assert done.returncode == 0, done.stderr
+    return folder / "data"
+
+
+@pytest.fixture(scope="module")
+def judge(answering_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A judge of its own, beside which a stacking may lie."""
+    folder = tmp_path_factory.mktemp("judge") / "tiny"
+    folder.mkdir()
+    for part in answering_model.iterdir():
+        (folder / part.name).write_bytes(part.read_bytes())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(data: Path, judge: Path) -> Path:
+    out = data.parent / "run"
+    done = perse("score", "--examples", data, "--judge", judge, "--out", out, *ASKED, "--no-stacking")
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.fixture(scope="module")
+def fitted(run: Path, judge: Path) -> Path:
+    done = perse("fit", run, "--resamples", 100)
+    assert done.returncode == 0, done.stderr
+    assert "written:" in done.stdout and "The language model" in done.stdout
+    return judge / "stacking.json"
+
+
+@pytest.fixture(scope="module")
+def stacked_run(fitted: Path, data: Path, judge: Path) -> Path:
+    out = data.parent / "stacked"
+    done = perse("score", "--examples", data, "--judge", judge, "--out", out, *ASKED)
+    assert done.returncode == 0, done.stderr
+    assert "examples are of readers on whom the stacking was fitted" in " ".join(done.stderr.split())
+    return out
+
+
+def items(run: Path) -> list[tuple[Any, Judgement]]:
+    read = read_run(run)
+    by_id = {one.id: one for one in read.judgements}
+    return [(example, by_id[example.id]) for example in read.examples]
+
+
+def test_the_file_says_what_it_is_of(fitted: Path, run: Path) -> None:
+    told = read_stacking(fitted)
+    manifest = json.loads((run / "manifest.json").read_text("utf-8"))
+    assert told.judge.sha256 == manifest["run"]["judge"]["digest"]
+    assert told.data.sha256 == manifest["context"]["data_digest"]
+    assert told.question == "pointwise_score" and told.sources == ("judge", "reader", "others", "bias")
+    assert "reader 1" not in fitted.read_text("utf-8") and len(told.readers) == 20
+
+
+@pytest.mark.slow
+def test_score_ask_and_server_apply_it_alike(fitted: Path, stacked_run: Path, judge: Path, tmp_path: Path) -> None:
+    told = read_stacking(fitted)
+    settings = JudgeSettings(temperature=0)
+    app = embedded_app(embedded_models("tiny", judge, {}, dtype="float32", context=2048), settings)
+    some = items(stacked_run)[:4]
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        asked = {"input": [one.model_dump(mode="json", exclude_none=True) for one, _ in some], "question": "pointwise_score"}
+        served = [Judgement.model_validate(one) for one in client.post("/v1/judge/pointwise", json=asked).json()["results"]]
+    for (example, scored), answer in zip(some, served, strict=True):
+        reviews = tmp_path / "mine.jsonl"
+        rows = [past.model_dump(include={"text", "review", "score"}) for past in example.profile]
+        reviews.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+        done = perse("ask", "--judge", judge, "--reviews", reviews, "--text", example.query, *ASKED, "--json")
+        by_hand = Judgement.model_validate_json(done.stdout)
+        for one in (scored, answer, by_hand):  # each of its own distribution, whose last digits hang on the batch
+            assert one.stacked == stacked(told, example, one)
+            assert one.stacked.distribution == pytest.approx(scored.stacked.distribution, abs=1e-3)  # type: ignore[union-attr]
+
+
+@pytest.mark.slow
+def test_the_run_is_evaluated_with_a_row_of_its_own(stacked_run: Path) -> None:
+    done = perse("evaluate", stacked_run, "--no-text", "--resamples", 100, "--json")
+    assert done.returncode == 0, done.stderr
+    names = [row[0] for table in Result.model_validate_json(done.stdout).tables for row in table.rows]
+    assert "stacked (stacked)" in names
+    assert "on whom the stacking was fitted" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_stacked_run_is_fitted_on_as_it_was_before(stacked_run: Path, run: Path, tmp_path: Path) -> None:
+    for number, one in enumerate((run, stacked_run)):
+        done = perse("fit", one, "--resamples", 100, "--out", tmp_path / f"{number}.json")
+        assert done.returncode == 0, done.stderr
+    assert read_stacking(tmp_path / "0.json") == read_stacking(tmp_path / "1.json")
+
+
+def test_ask_says_what_is_lacking(fitted: Path, judge: Path) -> None:
+    done = perse("ask", "--judge", judge, "--reviews", _mine(judge), "--text", "A text that nobody knows", *ASKED)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "with the numbers that need no judge: expected" in said
+    assert "(without other readers' scores of the text)" in said
+
+
+def _mine(judge: Path) -> Path:
+    path = judge.parent / "mine.jsonl"
+    path.write_text('{"text": "A story", "review": "Nice", "score": 8}\n', "utf-8")
+    return path
+
+
+def test_no_stacking_leaves_it_out(fitted: Path, judge: Path, tmp_path: Path) -> None:
+    asked = ("ask", "--judge", judge, "--reviews", _mine(judge), "--text", "A text", *ASKED, "--json")
+    assert json.loads(perse(*asked).stdout)["stacked"]
+    assert json.loads(perse(*asked, "--no-stacking").stdout)["stacked"] is None
+    (tmp_path / "s.json").write_bytes(fitted.read_bytes())
+    assert json.loads(perse(*asked, "--stacking", tmp_path / "s.json").stdout)["stacked"]
+    both = perse(*asked, "--no-stacking", "--stacking", tmp_path / "s.json")
+    assert both.returncode == 2 and "cannot be given together" in both.stderr
+
+
+def test_a_stacking_of_another_judge_is_refused_when_it_is_loaded(
+    fitted: Path, answering_model: Path, judge: Path, tmp_path: Path
+) -> None:
+    told = json.loads(fitted.read_text("utf-8"))
+    told["judge"]["sha256"] = "0" * 64
+    (tmp_path / "s.json").write_text(json.dumps(told), "utf-8")
+    done = perse("ask", "--judge", judge, "--reviews", _mine(judge), "--text", "A", *ASKED, "--stacking", tmp_path / "s.json")
+    assert done.returncode == 2 and "was fitted on the answers of another judge" in done.stderr
+
+
+@pytest.mark.slow
+def test_another_data_set_is_not_stacked_by_these_numbers(fitted: Path, data: Path, judge: Path, tmp_path: Path) -> None:
+    file = data.parent / "reviews.jsonl"
+    made = perse("data", "pointwise", "--reviews", file, "--k", 1, "--valid", 0.4, "--out", tmp_path / "other")
+    assert made.returncode == 0, made.stderr
+    asked = ("score", "--examples", tmp_path / "other", "--judge", judge, "--limit", 2, *ASKED)
+    done = perse(*asked, "--out", tmp_path / "run")
+    assert done.returncode == 2 and "of another data set" in done.stderr and "--no-stacking" in done.stderr
+    assert perse(*asked, "--out", tmp_path / "run", "--no-stacking").returncode == 0
+
+
+def test_numbers_alone_are_measured_and_nothing_is_written(data: Path, tmp_path: Path) -> None:
+    before = {path.name for path in data.iterdir()}
+    done = perse("fit", "--data", data, "--resamples", 100, "--json")
+    assert done.returncode == 0, done.stderr
+    assert "The numbers that need no judge reach" in json.loads(done.stdout)["answer"]
+    assert {path.name for path in data.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        ((), "one of them"),
+        (("RUN", "--data", "DATA"), "one of them"),
+        (("--data", "DATA", "--out", "s.json"), "leave --out"),
+        (("--data", "RUN"), "is no data set folder"),
+        (("RUN", "RUN"), "is in"),
+        (("RUN",), "already holds a stacking"),
+    ],
+)
+def test_what_cannot_be_fitted_is_said(fitted: Path, run: Path, data: Path, given: tuple[str, ...], said: str) -> None:
+    known = {"RUN": run, "DATA": data}
+    done = perse("fit", *(known.get(one, one) for one in given))
+    assert done.returncode == 2 and said in " ".join(done.stderr.split()), done.stderr
+
+
+@pytest.mark.slow
+def test_a_judge_that_is_no_folder_here_needs_a_place(run: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "run"
+    moved.mkdir()
+    for part in run.iterdir():
+        (moved / part.name).write_bytes(part.read_bytes())
+    manifest = json.loads((moved / "manifest.json").read_text("utf-8"))
+    manifest["context"]["judge"] = {"model": None, "adapter": None}
+    (moved / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    done = perse("fit", moved, "--resamples", 100)
+    assert done.returncode == 2 and "--out stacking.json" in done.stderr
+    assert perse("fit", moved, "--resamples", 100, "--out", tmp_path / "stacking.json").returncode == 0
+    assert read_stacking(tmp_path / "stacking.json").judge.model
+
+
+def test_runs_of_two_judges_are_refused(run: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    for part in run.iterdir():
+        (other / part.name).write_bytes(part.read_bytes())
+    manifest = json.loads((other / "manifest.json").read_text("utf-8"))
+    manifest["run"]["judge"]["digest"] = "0" * 64
+    (other / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    done = perse("fit", run, other)
+    assert done.returncode == 2 and "is of another judge" in done.stderr
