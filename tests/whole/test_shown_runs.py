@@ -170,6 +170,8 @@ SIZES: dict[str, tuple[str, ...]] = {
     "unseen_differences": (),
     "unseen_worlds": (),
     "verdict_worlds": (),
+    "stacking_credit": (),
+    "soft_labels": ("examples.jsonl", "soft.jsonl"),
     "train_speed": (
         "--model",
         "MODEL",

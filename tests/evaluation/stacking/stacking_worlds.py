@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from evaluation_builders import answered
 
-from perse.evaluation.stacking.crossing import Rows
 from perse.judgement import Judgement
 from perse.records import PointwiseExample, ProfileReview, ReviewReference
 
@@ -55,22 +54,3 @@ def world(
             likeliest = max(told, key=lambda label: told[label])
             judgements.append(answered(name, likeliest, distribution=told, question="pointwise"))
     return examples, judgements
-
-
-def rows_of_noise(readers: int, each: int, *, seed: int, knows: float) -> Rows:
-    """Features as `sources` would find them, of a judge that knows `knows` of a reader's taste, quick to draw."""
-    generator = np.random.default_rng([seed, 7])
-    size = readers * each
-    reader = np.repeat(np.arange(readers), each)
-    lenient, quality, taste = (
-        generator.normal(0, 0.8, readers)[reader],
-        generator.normal(size=size),
-        generator.normal(0, 0.7, size),
-    )
-    gold = np.clip(np.round(6 + lenient + quality + taste + generator.normal(size=size)), 1, 10)
-    middle = 6 + knows * taste + generator.normal(0, 0.7, size)
-    own = lenient * 0.6 + generator.normal(0, 0.3, size)
-    others = quality + generator.normal(0, 0.5, size)
-    content = np.where(generator.random(size) < 0.7, 6 + 0.5 * quality + generator.normal(0, 0.5, size), np.nan)
-    columns = (middle, middle - 5.5 + generator.normal(0, 0.1, size), own, others, 6 + own + others, content)
-    return Rows(np.stack(columns, axis=1), gold, reader)

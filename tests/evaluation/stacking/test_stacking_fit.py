@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from stacking_worlds import rows_of_noise, world
+from stacking_credit import coverage, rows_of
+from stacking_worlds import world
 
 from perse.errors import BadInput
 from perse.evaluation.alignment import Fold
@@ -48,16 +49,23 @@ def test_noise_is_credited_no_more_often_than_an_interval_may_miss() -> None:
     """20 worlds: at a rate of 2.5% more than 3 happen less than once in 500."""
     credited = 0
     for seed in range(20):
-        rows = rows_of_noise(30, 12, seed=seed, knows=0)
+        rows = rows_of(30, 12, seed=seed, knows=0)
         cross, bootstrap = CrossFitted.of(rows, seed=seed), Bootstrap.over(rows.reader, resamples=200, seed=seed)
         without = Told.of("w", cross.tell([one for one in rows.sources if one != "judge"]))
         credited += gains(rows.gold, Told.of("a", cross.tell(rows.sources)), without, bootstrap)["rps"].above_zero
     assert credited <= 3
 
 
+@pytest.mark.numeric
+def test_as_many_true_scores_lie_in_an_interval_as_it_holds() -> None:
+    rows = rows_of(80, 15, seed=1, knows=0.5)
+    held, covered = coverage(rows.gold, CrossFitted.of(rows, seed=0).tell(rows.sources))
+    assert covered == pytest.approx(held, abs=0.03)
+
+
 @pytest.mark.slow
 def test_no_reader_is_told_by_a_model_that_saw_them() -> None:
-    rows = rows_of_noise(12, 10, seed=1, knows=1)
+    rows = rows_of(12, 10, seed=1, knows=1)
     cross = CrossFitted.of(rows, seed=0)
     before = cross.tell(rows.sources)
     for reader in range(12):
@@ -67,7 +75,7 @@ def test_no_reader_is_told_by_a_model_that_saw_them() -> None:
 
 
 def test_what_is_absent_is_told_by_the_model_that_never_had_it() -> None:
-    rows = rows_of_noise(40, 20, seed=1, knows=1)
+    rows = rows_of(40, 20, seed=1, knows=1)
     lacking = ~rows.have(["content"])
     without = [one for one in rows.sources if one != "content"]
     models = Models(rows)
@@ -76,7 +84,7 @@ def test_what_is_absent_is_told_by_the_model_that_never_had_it() -> None:
 
 
 def test_a_source_that_too_few_have_is_left_out() -> None:
-    rows = rows_of_noise(40, 20, seed=1, knows=1)
+    rows = rows_of(40, 20, seed=1, knows=1)
     table = rows.features.copy()
     table[10:, -1] = np.nan
     few = Rows(table, rows.gold, rows.reader)

@@ -1,0 +1,90 @@
+"""How often `perse fit` credits a judge that knows nothing, and how often one that knows something; and whether predicted shares happen.
+
+    python benchmarks/stacking_credit.py --worlds 200
+
+Readers differ in leniency, texts in quality, and each reader has a taste for each text. The numbers know leniency and quality, with noise; the judge knows
+`knows` of the taste, and else draws. *Above*: the whole 95% interval of what the judge adds lies above 0, *below*: below it. Of a judge that knows nothing
+2.5 of 100 may lie above. More lie below: what is fitted to noise costs the others something, so what it adds is truly below 0. *Covered*: true scores
+in the narrowest run of labels from the distribution's middle that holds 80% or more of it, beside how much that run holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+
+from perse.evaluation.stacking.adding import MEASURES, Told, gains
+from perse.evaluation.stacking.crossing import CrossFitted, Rows
+from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.stacking.sources import JUDGE
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--worlds", type=int, default=200)
+    parser.add_argument("--resamples", type=int, default=400)
+    parser.add_argument("--readers", type=int, nargs="+", default=[20, 80])
+    parser.add_argument("--each", type=int, default=15, help="texts of a reader")
+    parser.add_argument("--knows", type=float, nargs="+", default=[0.0, 0.5])
+    parser.add_argument("--small", action="store_true", help="only see that it runs")
+    options = parser.parse_args()
+    if options.small:
+        options.worlds, options.resamples, options.readers, options.each = 2, 100, [12], 6
+    header = " | ".join(f"{name}: above | below | mean" for name in MEASURES)
+    print(f"| readers | knows | {header} | held | covered |")
+    print("|---:" * (3 * len(MEASURES) + 4) + "|")
+    for readers in options.readers:
+        for knows in options.knows:
+            found, held = [], []
+            for seed in track(range(options.worlds), description=f"{readers}, {knows:g}", console=Console(stderr=True)):
+                rows = rows_of(readers, options.each, seed=seed, knows=knows)
+                cross = CrossFitted.of(rows, seed=seed)
+                bootstrap = Bootstrap.over(rows.reader, resamples=options.resamples, seed=seed)
+                told = Told.of("all", cross.tell(rows.sources))
+                without = Told.of("without", cross.tell([one for one in rows.sources if one != JUDGE]))
+                of_measures = gains(rows.gold, told, without, bootstrap)
+                found.append(
+                    [(one.above_zero, one.below_zero, one.value or 0.0) for one in map(of_measures.get, MEASURES) if one]
+                )
+                assert told.distributions is not None
+                held.append(coverage(rows.gold, told.distributions))
+            means = np.array(found, dtype=np.float64).mean(axis=0)
+            cells = " | ".join(f"{100 * above:.1f} | {100 * below:.1f} | {mean:+.4f}" for above, below, mean in means)
+            print(
+                f"| {readers} | {knows:g} | {cells} | {' | '.join(f'{100 * one:.1f}' for one in np.mean(held, axis=0))} |",
+                flush=True,
+            )
+
+
+def rows_of(readers: int, each: int, *, seed: int, knows: float) -> Rows:
+    """One world, its features as `perse.stacking.sources` would find them."""
+    generator = np.random.default_rng([seed, 7])
+    size = readers * each
+    reader = np.repeat(np.arange(readers), each)
+    lenient, quality = generator.normal(0, 0.8, readers)[reader], generator.normal(size=size)
+    taste = generator.normal(0, 0.7, size)
+    gold = np.clip(np.round(6 + lenient + quality + taste + generator.normal(size=size)), 1, 10)
+    middle = 6 + knows * taste + generator.normal(0, 0.7, size)
+    own = lenient * 0.6 + generator.normal(0, 0.3, size)
+    others = quality + generator.normal(0, 0.5, size)
+    content = np.where(generator.random(size) < 0.7, 6 + 0.5 * quality + generator.normal(0, 0.5, size), np.nan)
+    columns = (middle, middle - 5.5 + generator.normal(0, 0.1, size), own, others, 6 + own + others, content)
+    return Rows(np.stack(columns, axis=1), gold, reader)
+
+
+def coverage(gold: FloatArray, distributions: FloatArray, share: float = 0.8) -> tuple[float, float]:
+    """How much a central run of labels that holds `share` or more holds on average, and how often the true score is in it."""
+    below = distributions.cumsum(axis=1)
+    low, high = (below < (1 - share) / 2).sum(axis=1), (below < 1 - (1 - share) / 2).sum(axis=1)
+    at = np.arange(len(gold))
+    inside = (gold >= low + 1) & (gold <= high + 1)
+    held = below[at, high] - np.where(low > 0, below[at, np.maximum(low - 1, 0)], 0.0)
+    return float(held.mean()), float(inside.mean())
+
+
+if __name__ == "__main__":
+    main()
