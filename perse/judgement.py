@@ -117,6 +117,19 @@ class Stacked(Strict):
         return self
 
 
+class OnOwnScale(Strict):
+    """The answer on the reader's own scale, where that is another than 1 to 10: moved linearly, not rounded."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    low: float
+    high: float
+    label: float | None = None
+    expected: float | None = None
+    stacked: float | None = None
+    """The expected score of `Judgement.stacked`."""
+
+
 class Judgement(Strict):
     """One answer of a judge. Floats are finite: a NaN or an infinity is refused here, so that the JSON is plain."""
 
@@ -142,6 +155,8 @@ class Judgement(Strict):
     mean_logprob: LogProbability | None = None
     stacked: Stacked | None = None
     """Beside the raw values, where a stacking stands beside the judge; None: there is none for this question, or the answer is not ok."""
+    own_scale: OnOwnScale | None = None
+    """None: the reader's scale is 1 to 10, or nobody said which it is."""
     order_gap: Probability | None = None
     """Pairs: |P(A) asked as given - P(A) asked swapped|."""
     order_probabilities: tuple[Probability, Probability] | None = None

@@ -63,6 +63,27 @@ HUNDREDS = Scale("hundred", ("0", "20", "40", "60", "80", "100"), (0.0, 20.0, 40
 """0 to 100 in steps of 20: wider than `GRADES`, since judges are lenient (Rehearsal, section 4.2)."""
 
 
+OwnScale = tuple[float, float]
+"""Lowest and highest score of a scale that is a reader's own, such as 1 to 5 or 0 to 100."""
+
+
+def check_own(scale: OwnScale) -> OwnScale:
+    """
+    Raises:
+        ValueError: it has no lowest and highest score.
+    """
+    low, high = scale
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ValueError(f"found the scale {low:g} to {high:g}, expected the lowest score and a higher one")
+    return scale
+
+
+def on_own_scale(value: float, scale: OwnScale) -> float:
+    """A value on 1-10, such as an expected score, moved linearly to the reader's own scale: the inverse of `rescale` before it rounds."""
+    low, high = scale
+    return round(low + (value - 1) * (high - low) / 9, 6)
+
+
 def rescale(score: float, low: float, high: float) -> int:
     """`score` on [low, high] moved linearly to 1-10 and rounded to the nearest label, halves up.
 

@@ -153,7 +153,7 @@ def _differing(one: Example, other: Example) -> str | None:
         return None
     if type(one) is not type(other):
         return "kind"
-    left, right = (example.model_dump(exclude={"profile", "reviews", "evidence"}) for example in (one, other))
+    left, right = (example.model_dump(exclude={"profile", "reviews", "evidence", "own_scale"}) for example in (one, other))
     return next((field for field in left if left[field] != right[field]), None)
 
 

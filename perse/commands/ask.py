@@ -12,19 +12,21 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
-from rich.prompt import IntPrompt, Prompt
+from rich.prompt import FloatPrompt, IntPrompt, Prompt
 from rich.table import Table
 from rich.text import Text
 
 from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Answering, Loading, StackedBy
+from perse.commands.options.reading import read_scale
 from perse.commands.terminal import err
 from perse.data.examples_file import read_profile
 from perse.errors import BadInput
 from perse.formats.plain_files import refuse_endless
 from perse.judgement import Judgement, Status
 from perse.records import ProfileReview, explain
+from perse.scale import OwnScale, check_own, rescale
 from perse.secrets import printable
 from perse.stacking.sources import IN_WORDS
 from perse.strict import is_half
@@ -35,6 +37,14 @@ def ask(
     *,
     judge: options.JudgeName = "smollm2-135m",
     reviews: Annotated[Path | None, typer.Option(help='JSON lines of past reviews: {"text", "review", "score"}.')] = None,
+    scale: Annotated[
+        str,
+        typer.Option(
+            "--scale",
+            metavar="LOW-HIGH",
+            help="Lowest and highest score of the reader's own scale; answers are told on it, too.",
+        ),
+    ] = "1-10",
     text: Annotated[str | None, typer.Option(help="The new text; @FILE reads it from a file.")] = None,
     question: options.PointwiseName = "pointwise",
     answering: Answering,
@@ -48,17 +58,31 @@ def ask(
     Example:  perse ask --judge runs/first --reviews mine.jsonl --text @plot.txt
     """
     stacking = stacked_by.given
-    profile = read_profile(reviews) if reviews else prompt_for_reviews(err)
+    own = own_scale(scale)
+    profile = read_profile(reviews, scale=own) if reviews else prompt_for_reviews(err, scale=own)
     asked = read_text(text) if text is not None else prompt_for_text(err)
     loaded = loading.load(judge, trust_remote_code=trust_remote_code, stacking=stacking)
     with err.status("reading as this reader would"):
-        judgement = loaded.ask_one(reviews=profile, text=asked, question=question, settings=answering.settings())
+        judgement = loaded.ask_one(reviews=profile, text=asked, question=question, settings=answering.settings(), scale=own)
     if as_json:
         typer.echo(judgement.model_dump_json(indent=2))
     else:
         show_judgement(Console(), judgement)
     if judgement.status is Status.ENGINE_ERROR:
         raise typer.Exit(2)
+
+
+def own_scale(given: str) -> OwnScale | None:
+    """The scale of `--scale`; None for 1 to 10.
+
+    Raises:
+        BadInput: it is none.
+    """
+    try:
+        scale = check_own(read_scale(given))
+    except ValueError as error:
+        raise BadInput(f"--scale {given}: {error}") from None
+    return None if scale == (1, 10) else scale
 
 
 def read_text(given: str) -> str:
@@ -81,7 +105,7 @@ def _typed(text: str) -> str:
     return text
 
 
-def prompt_for_reviews(console: Console) -> list[ProfileReview]:
+def prompt_for_reviews(console: Console, *, scale: OwnScale | None = None) -> list[ProfileReview]:
     """Ask for reviews until an empty text.
 
     Raises:
@@ -96,12 +120,19 @@ def prompt_for_reviews(console: Console) -> list[ProfileReview]:
             f"[bold]text {len(reviews) + 1}[/bold]", console=console, default="", show_default=False
         ).strip():
             review = _typed(Prompt.ask("  their review", console=console).strip())
-            score = IntPrompt.ask("  their score", console=console, choices=[str(n) for n in range(1, 11)], show_choices=False)
+            score = _prompt_for_score(console, scale)
             try:
                 reviews.append(ProfileReview(text=read_text(text), review=review, score=score))
             except ValidationError as error:
                 raise BadInput(f"text {len(reviews) + 1}: {explain(error)}") from None
     return reviews
+
+
+def _prompt_for_score(console: Console, scale: OwnScale | None) -> int:
+    """On 1 to 10, whichever scale it was given on."""
+    if scale is None:
+        return IntPrompt.ask("  their score", console=console, choices=[str(n) for n in range(1, 11)], show_choices=False)
+    return rescale(FloatPrompt.ask(f"  their score, {scale[0]:g} to {scale[1]:g}", console=console), *scale)
 
 
 def prompt_for_text(console: Console) -> str:
@@ -142,6 +173,10 @@ def show_judgement(console: Console, judgement: Judgement) -> None:
     console.print(
         f"score [bold]{escape(str(judgement.label))}[/bold] of 10{expected}   (profile of {judgement.k_effective} reviews)"
     )
+    if own := judgement.own_scale:
+        parts = (("score", own.label), ("expected", own.expected), ("with the numbers that need no judge", own.stacked))
+        said = ", ".join(f"{name} [bold]{value:.3g}[/bold]" for name, value in parts if value is not None)
+        console.print(f"on {own.low:g} to {own.high:g}: {said}")
     table = Table.grid(padding=(0, 1))
     for label, p in (judgement.distribution or {}).items():
         table.add_row(Text(label, justify="right"), f"{p:5.2f}", "#" * round(40 * p))

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from perse.data.near import near_duplicate
 from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
-from perse.records import Example, ProfileReview, Served, explain, parse_example
+from perse.records import Example, ProfileReview, Served, explain, from_own_scale, parse_example
+from perse.scale import OwnScale
 
 
 def read_examples(path: Path) -> list[Example]:
@@ -43,8 +44,8 @@ def read_examples(path: Path) -> list[Example]:
     return examples
 
 
-def read_profile(path: Path) -> list[ProfileReview]:
-    """Past reviews from JSON lines.
+def read_profile(path: Path, *, scale: OwnScale | None = None) -> list[ProfileReview]:
+    """Past reviews from JSON lines, their scores on `scale` if not on 1 to 10.
 
     Raises:
         BadInput: file, line and field of the first problem.
@@ -52,10 +53,16 @@ def read_profile(path: Path) -> list[ProfileReview]:
     reviews = []
     for line, fields in read_json_lines(path):
         try:
-            reviews.append(ProfileReview.model_validate(fields))
+            reviews.append(ProfileReview.model_validate(_rescaled(fields, scale)))
         except ValidationError as error:
             raise BadInput(f"{path}, line {line}: {explain(error)}") from None
+        except BadInput as error:
+            raise BadInput(f"{path}, line {line}: {error}; give the scale with --scale LOW-HIGH") from None
     return reviews
+
+
+def _rescaled(fields: object, scale: OwnScale | None) -> object:
+    return from_own_scale(fields, scale) if isinstance(fields, dict) else fields
 
 
 def shown_query(example: Served) -> bool:

@@ -26,11 +26,12 @@ from perse.formats.json_text import json_kind
 from perse.judgement import Judgement
 from perse.judging.loading import load_judge, parse_judge
 from perse.judging.one import Past, example_of
+from perse.judging.telling import told
 from perse.questions import Question, question_for
 from perse.questions.base import ListedQuestion
 from perse.records import Asked, SeveralAsked
 from perse.rendering.prompt import Renderer, TextRenderer
-from perse.stacking.applying import each_with_stacked
+from perse.scale import OwnScale
 from perse.stacking.beside import stacking_of
 from perse.stacking.file import Stacking, for_manifest
 
@@ -126,7 +127,7 @@ class Judge:
         for start in range(0, len(ordered), chunk):
             part = ordered[start : start + chunk]
             some = self._answering.answer(question, part, settings or JudgeSettings())
-            by_id |= {judgement.id: judgement for judgement in each_with_stacked(self.stacking, part, some)}
+            by_id |= {judgement.id: judgement for judgement in told(self.stacking, part, some)}
         return [by_id[example.id] for example in examples]
 
     async def aask(
@@ -156,7 +157,7 @@ class Judge:
 
         def answer(some: Sequence[Asked], note: Callable[[Failure], None]) -> list[list[Judgement]]:
             answers = self._answering.answer(question, some, settings or JudgeSettings(), note=note)
-            return [each_with_stacked(self.stacking, some, answers)]
+            return [told(self.stacking, some, answers)]
 
         written = question.layout.text_prefix is not None
         yield from arriving(answer, _by_reviewer(examples), self.engine.capabilities, written=written)
@@ -169,8 +170,8 @@ class Judge:
         Raises:
             EngineLost: the engine is gone for good.
         """
-        told = self._listed(question, examples, settings or JudgeSettings(), {}, lambda failure: None)
-        by_id = {judgement.id: judgement for some in told for judgement in some}
+        listed = self._listed(question, examples, settings or JudgeSettings(), {}, lambda failure: None)
+        by_id = {judgement.id: judgement for some in listed for judgement in some}
         return [[by_id[one.id] for one in example.each()] for example in examples]
 
     def stream_listed(
@@ -217,13 +218,16 @@ class Judge:
         text: str,
         question: str = "pointwise",
         settings: JudgeSettings | None = None,
+        scale: OwnScale | None = None,
     ) -> Judgement:
         """What one reader, known by a few reviews (text, review, score 1-10), would say of `text`.
 
+        Args:
+            scale: lowest and highest score of the reader's own scale, which the scores are on then; the answer is told on it, too.
         Raises:
             BadInput: no text, an empty one, or what is no review; the message says which field.
         """
-        example = example_of(reviews, text)
+        example = example_of(reviews, text, scale=scale)
         return self.ask(question_for([example], question), [example], settings)[0]
 
     def check(self, question: Question, example: Asked, settings: JudgeSettings) -> None:

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 
 from perse.errors import BadInput
 from perse.formats.json_text import json_kind
-from perse.records import PointwiseExample, ProfileReview, explain
+from perse.records import PointwiseExample, ProfileReview, explain, from_own_scale
+from perse.scale import OwnScale
 
 Past = ProfileReview | tuple[str, str, int] | Mapping[str, Any]
 """A past review: (text, review, score), or these by name."""
@@ -17,31 +18,31 @@ Past = ProfileReview | tuple[str, str, int] | Mapping[str, Any]
 _PARTS = ("text", "review", "score")
 
 
-def example_of(reviews: Iterable[Past], text: str, *, name: str = "ask") -> PointwiseExample:
-    """The text to judge, for the reader of these reviews; `name` seeds what is drawn.
+def example_of(reviews: Iterable[Past], text: str, *, name: str = "ask", scale: OwnScale | None = None) -> PointwiseExample:
+    """The text to judge, for the reader of these reviews; `name` seeds what is drawn, and `scale` is what their scores are on if not 1 to 10.
 
     Raises:
         BadInput: no text, an empty one, or what is no review; the message says which field.
     """
     if isinstance(reviews, str | bytes | Mapping) or not isinstance(reviews, Iterable):
         raise BadInput(f"the past reviews are {json_kind(reviews)}, expected a list of (text, review, score); give [] for none")
-    profile = tuple(_review(number, past) for number, past in enumerate(reviews, start=1))
+    profile = tuple(_review(number, past, scale) for number, past in enumerate(reviews, start=1))
     if not isinstance(text, str):
         raise BadInput(f"the text to judge is {json_kind(text)}; give the text that the reader would review")
     if not text.strip():
         raise BadInput("the text to judge is empty; give the text that the reader would review")
     try:
-        return PointwiseExample(id=name, reviewer_id="reader", item_id="text", profile=profile, query=text)
+        return PointwiseExample(id=name, reviewer_id="reader", item_id="text", profile=profile, query=text, own_scale=scale)
     except ValidationError as error:
         raise BadInput(f"the text to judge, {explain(error)}") from None
 
 
-def _review(number: int, past: object) -> ProfileReview:
+def _review(number: int, past: object, scale: OwnScale | None) -> ProfileReview:
     """
     Raises:
         BadInput: it is none.
     """
-    if isinstance(past, ProfileReview):
+    if isinstance(past, ProfileReview):  # is on 1 to 10
         return past
     if isinstance(past, Mapping):
         fields = dict(past)
@@ -51,6 +52,8 @@ def _review(number: int, past: object) -> ProfileReview:
         found = f"{len(past)} values" if isinstance(past, list | tuple) else json_kind(past)
         raise BadInput(f"past review {number} is {found}, expected (text, review, score), or these by name")
     try:
-        return ProfileReview.model_validate(fields)
+        return ProfileReview.model_validate(from_own_scale(fields, scale))
     except ValidationError as error:
         raise BadInput(f"past review {number}, {explain(error)}") from None
+    except BadInput as error:
+        raise BadInput(f"past review {number}: {error}; give its score on the scale, or another scale") from None

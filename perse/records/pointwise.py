@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from perse.records.base import Parts, Record
-from perse.scale import SCORES, Scale
+from perse.scale import SCORES, OwnScale, Scale, check_own, rescale
 from perse.strict import Name
 
 
@@ -22,6 +22,18 @@ class ProfileReview(Record):
     time: str | None = None
     estimate: float | None = None
     """What the content model of the training side expects a usual reader to give the text; see `Evidence`."""
+
+
+def from_own_scale(fields: Mapping[str, Any], scale: OwnScale | None) -> dict[str, Any]:
+    """The fields of a past review, or of a reference, with the score rescaled from the reader's own scale to 1 to 10.
+
+    Raises:
+        BadInput: the score is off that scale.
+    """
+    score = fields.get("score")
+    if scale is None or isinstance(score, bool) or not isinstance(score, int | float):
+        return dict(fields)
+    return {**fields, "score": rescale(score, *scale)}
 
 
 class Evidence(Record):
@@ -69,6 +81,9 @@ class PointwiseExample(Record):
     profile: tuple[ProfileReview, ...]
     query: str
     evidence: Evidence | None = None
+    own_scale: Annotated[OwnScale, AfterValidator(check_own)] | None = None
+    """The reader's own, where it is another than 1 to 10: the scores here are rescaled from it, and answers are told on it, too. The judge
+    is not shown it."""
     reference: ReviewReference | None = None
 
     @classmethod

@@ -19,7 +19,9 @@ from perse.records import (
     ProfileReview,
     ReviewReference,
     Served,
+    from_own_scale,
 )
+from perse.scale import OwnScale, check_own
 from perse.strict import Name, Strict
 
 MOST_ENTRIES = 10_000
@@ -62,11 +64,12 @@ class ReadersItem(Item):
 
     def example(self) -> Served:
         """With the profile as it was sent; of a kept reader without one, which `perse.serving.readers.shown` fills in."""
-        own = self.model_dump(exclude={"reader"})
+        own = self.model_dump(exclude={"reader", "scale"})
         if self.reader is not None:
             named = {} if "reviewer_id" in self.model_fields_set else {"reviewer_id": self.reader}
             own |= named
-        said = self.model_dump_json(exclude={"reader"} if self.reader is None else None)
+        unsaid = {name for name in ("reader", "scale", "own_scale") if getattr(self, name, None) is None}
+        said = self.model_dump_json(exclude=unsaid)  # what is not said names no item
         made = own.pop("id") or hashlib.sha256(said.encode()).hexdigest()[:12]
         return self.example_type.model_validate({**own, "id": made})
 
@@ -88,7 +91,44 @@ class PointwiseItem(ReadersItem):
     evidence: Evidence | None = Field(
         None, description="What a training side says of the text, for the questions that show it."
     )
+    scale: tuple[float, float] | None = Field(
+        None,
+        description="Lowest and highest score of the scores as they are sent here, such as [1, 5]; by default 1 to 10. Answers are told on it, too.",
+    )
+    own_scale: tuple[float, float] | None = Field(
+        None, description="As `scale`, of scores that were rescaled to 1 to 10 before, as in a line of `perse data export`."
+    )
     reference: ReviewReference | None = Field(None, description="Not shown to the judge.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rescaled(cls, fields: Any) -> Any:
+        """With scores on 1 to 10."""
+        if not isinstance(fields, dict) or fields.get("scale") is None:
+            return fields
+        scale = _scale(fields["scale"])
+        if fields.get("own_scale") is not None:
+            raise ValueError("found both scale and own_scale; give scale alone where the scores are on it")
+        found = dict(fields)
+        if isinstance(profile := found.get("profile"), list):
+            found["profile"] = [from_own_scale(one, scale) if isinstance(one, dict) else one for one in profile]
+        if isinstance(reference := found.get("reference"), dict):
+            found["reference"] = from_own_scale(reference, scale)
+        return found
+
+    def example(self) -> Served:
+        own = {"own_scale": self.scale} if self.scale is not None else {}
+        return super().example().model_copy(update=own)
+
+
+def _scale(given: Any) -> OwnScale:
+    """
+    Raises:
+        ValueError: it is no scale.
+    """
+    if not isinstance(given, list | tuple) or len(given) != 2 or not all(type(one) in (int, float) for one in given):
+        raise ValueError("found no scale in 'scale', expected the lowest and the highest score, such as [1, 5]")
+    return check_own((float(given[0]), float(given[1])))
 
 
 class PairwiseItem(ReadersItem):

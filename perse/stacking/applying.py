@@ -23,14 +23,6 @@ def with_stacked(stacking: Stacking | None, example: Any, judgement: Judgement) 
     return judgement.model_copy(update={"stacked": stacked(stacking, example, judgement)})
 
 
-def each_with_stacked(stacking: Stacking | None, examples: Sequence[Any], judgements: Sequence[Judgement]) -> list[Judgement]:
-    """The same of several; a judgement finds its example by id."""
-    if stacking is None:
-        return list(judgements)
-    by_id = {example.id: example for example in examples}
-    return [with_stacked(stacking, by_id.get(one.id), one) for one in judgements]
-
-
 def stacked(stacking: Stacking, example: PointwiseExample, judgement: Judgement) -> Stacked:
     """Of the sources that are there: by the model that knows most of them and no other."""
     found = features(example, judgement, stacking.known)

@@ -26,6 +26,7 @@ STACKED = pa.struct(
         pa.field("without", pa.list_(pa.string())),
     ]
 )
+OWN = pa.struct([pa.field(name, pa.float64()) for name in ("low", "high", "label", "expected", "stacked")])
 ANSWERS = pa.schema(
     [
         pa.field("id", pa.string(), nullable=False),
@@ -39,6 +40,7 @@ ANSWERS = pa.schema(
         pa.field("text", pa.string(), nullable=False),
         pa.field("mean_logprob", pa.float64()),
         pa.field("stacked", STACKED),
+        pa.field("own_scale", OWN),
         pa.field("order_gap", pa.float64()),
         pa.field("order_probabilities", pa.list_(pa.float64())),
         pa.field("k_effective", pa.int64(), nullable=False),
@@ -51,7 +53,7 @@ ANSWERS = pa.schema(
 )
 
 
-_LATER = {"exact": "mass", "stacked": "order_gap"}
+_LATER = {"exact": "mass", "stacked": "order_gap", "own_scale": "order_gap"}
 """Columns that older files lack, and the column that each stands before."""
 _AGAIN = "`perse score audit` sets it aside, and the same command judges its examples again"
 

@@ -55,6 +55,7 @@ from perse.records import (
     Split,
     explain,
 )
+from perse.scale import OwnScale
 
 SCHEMA = 2
 """Version of the folder's layout; a folder of another one is refused."""
@@ -161,6 +162,12 @@ class DataSet:
             rows = rows if apart is None else uncrossed(rows, theirs, apart)
         return [self._pointwise(row, view, fold) if row.aspect is None else self._pairwise(row, view) for row in rows]  # type: ignore[return-value]
 
+    @property
+    def own_scale(self) -> OwnScale | None:
+        """Of the raw scores, where it is another than 1 to 10."""
+        low, high = self.manifest["options"].get("scale") or (1, 10)
+        return None if (low, high) == (1, 10) else (float(low), float(high))
+
     def _pointwise(self, row: ExampleRow, view: View, fold: int | None) -> PointwiseExample:
         query = self.reviews[row.query_id]
         past = view.shown([self.reviews[one] for one in row.profile_ids], k=self.k, example_id=row.example_id)
@@ -181,6 +188,7 @@ class DataSet:
             ),
             query=query.text,
             evidence=_stated(self.evidence.get((fold, row.query_id))),
+            own_scale=self.own_scale,
             reference=ReviewReference(review=query.review, score=query.score),
         )
 

@@ -1,0 +1,130 @@
+"""A reader's own scale, in and out: what was given on 1-5 or in percent is told on it, by ask, score, exported lines and the server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import perse
+from fastapi.testclient import TestClient
+
+from perse import Judge
+from perse.answering.base import JudgeSettings
+from perse.errors import BadInput
+from perse.judgement import Judgement
+from perse.scale import check_own, on_own_scale, rescale
+from perse.serving.embedded import embedded_app, embedded_models
+
+ASKED = ("--question", "pointwise_score", "--dtype", "float32", "--temperature", 0)
+
+
+@pytest.mark.parametrize("scale", [(1.0, 5.0), (0.0, 100.0), (-3.0, 3.0)])
+def test_what_goes_in_comes_out(scale: tuple[float, float]) -> None:
+    low, high = scale
+    assert on_own_scale(1, scale) == low and on_own_scale(10, scale) == high
+    assert on_own_scale(5.5, scale) == pytest.approx((low + high) / 2)
+    for label in range(1, 11):
+        assert rescale(on_own_scale(label, scale), low, high) == label
+
+
+@pytest.mark.parametrize("scale", [(5.0, 1.0), (1.0, 1.0), (1.0, float("inf"))])
+def test_a_scale_has_a_lowest_and_a_highest_score(scale: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="expected the lowest score and a higher one"):
+        check_own(scale)
+
+
+@pytest.fixture
+def percent(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.jsonl"
+    path.write_text(
+        '{"text": "A story", "review": "Nice", "score": 80}\n{"text": "Two", "review": "No", "score": 15}\n', "utf-8"
+    )
+    return path
+
+
+def test_ask_reads_and_tells_percent(answering_model: Path, percent: Path) -> None:
+    asked = ("ask", "--judge", answering_model, "--reviews", percent, "--text", "A new story", *ASKED)
+    done = perse(*asked, "--scale", "0-100")
+    assert done.returncode == 0, done.stderr
+    told = Judgement.model_validate_json(perse(*asked, "--scale", "0-100", "--json").stdout)
+    own = told.own_scale
+    assert own is not None and (own.low, own.high) == (0, 100) and told.expected is not None and told.label is not None
+    assert own.expected == pytest.approx((told.expected - 1) / 9 * 100, abs=1e-5) and own.stacked is None
+    assert own.label == pytest.approx((int(told.label) - 1) / 9 * 100, abs=1e-5)
+    assert f"on 0 to 100: score {own.label:.3g}, expected {own.expected:.3g}" in done.stdout
+
+
+def test_a_score_off_the_scale_is_named_by_line(answering_model: Path, percent: Path) -> None:
+    for scale, said in (
+        ("1-5", "line 1: score 80 is off the scale 1-5"),
+        ("5-1", "expected the lowest score and a higher one"),
+    ):
+        done = perse("ask", "--judge", answering_model, "--reviews", percent, "--text", "A", *ASKED, "--scale", scale)
+        assert done.returncode == 2 and said in " ".join(done.stderr.split())
+
+
+def test_the_library_takes_and_tells_it(answering_model: Path) -> None:
+    judge = Judge.load(answering_model, dtype="float32")
+    settings = JudgeSettings(temperature=0)
+    stars = judge.ask_one(reviews=[("A", "r", 4)], text="B", question="pointwise_score", settings=settings, scale=(1, 5))
+    tens = judge.ask_one(reviews=[("A", "r", 8)], text="B", question="pointwise_score", settings=settings)
+    assert stars.distribution == pytest.approx(tens.distribution, abs=1e-4) and tens.own_scale is None
+    assert stars.own_scale is not None and stars.own_scale.high == 5
+    with pytest.raises(BadInput, match="past review 1: score 7 is off the scale 1-5"):
+        judge.ask_one(reviews=[("A", "r", 7)], text="B", scale=(1, 5))
+
+
+@pytest.mark.slow
+def test_a_data_set_of_stars_is_scored_in_stars_and_exported_with_its_scale(answering_model: Path, tmp_path: Path) -> None:
+    rows = [
+        {
+            "reviewer_id": f"r{reader}",
+            "item_id": f"t{text}",
+            "text": f"In story number {text} somebody goes to the sea and meets {text} strangers",
+            "review": f"reader {reader} says of story {text} what must be said of it",
+            "score": 1 + (reader + text) % 5,
+        }
+        for reader in range(12)
+        for text in range(8)
+    ]
+    file = tmp_path / "stars.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    data, out = tmp_path / "data", tmp_path / "run"
+    assert perse("data", "pointwise", "--reviews", file, "--scale", "1-5", "--k", 1, "--out", data).returncode == 0
+    exported = tmp_path / "valid.jsonl"
+    assert perse("data", "export", data, "--split", "valid", "--out", exported).returncode == 0
+    lines = [json.loads(line) for line in exported.read_text("utf-8").splitlines()]
+    assert all(line["own_scale"] == [1, 5] for line in lines)
+    for examples, run in ((data, out), (exported, tmp_path / "again")):
+        done = perse("score", "--examples", examples, "--judge", answering_model, "--out", run, *ASKED)
+        assert done.returncode == 0, done.stderr
+        for line in (run / "judgements.jsonl").read_text("utf-8").splitlines():
+            told = Judgement.model_validate_json(line)
+            assert told.own_scale is not None and (told.own_scale.low, told.own_scale.high) == (1, 5)
+
+
+def test_the_server_takes_and_tells_it(answering_model: Path) -> None:
+    app = embedded_app(
+        embedded_models("tiny", answering_model, {}, dtype="float32", context=2048), JudgeSettings(temperature=0)
+    )
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+
+        def asked(**changes: Any) -> Any:
+            item = {"profile": [{"text": "A", "review": "r", "score": 4}], "query": "B"}
+            return client.post("/v1/judge/pointwise", json={"input": item | changes, "question": "pointwise_score"})
+
+        stars, tens = asked(scale=[1, 5]).json(), asked(profile=[{"text": "A", "review": "r", "score": 8}]).json()
+        assert stars["distribution"] == pytest.approx(tens["distribution"], abs=1e-4) and tens["own_scale"] is None
+        assert stars["own_scale"]["high"] == 5
+        rescaled = asked(profile=[{"text": "A", "review": "r", "score": 8}], own_scale=[1, 5]).json()
+        assert rescaled["own_scale"] == pytest.approx(stars["own_scale"], abs=1e-3)
+        for changes, said in (
+            ({"scale": [5, 1]}, "expected the lowest score and a higher one"),
+            ({"scale": "1-5"}, "such as [1, 5]"),
+            ({"scale": [1, 3]}, "score 4 is off the scale 1-3"),
+            ({"scale": [1, 5], "own_scale": [1, 5]}, "both scale and own_scale"),
+        ):
+            refused = asked(**changes)
+            assert refused.status_code == 400 and said in refused.json()["error"]["message"], refused.text
