@@ -56,7 +56,7 @@ def test_whatever_takes_one_form_of_a_result_takes_all() -> None:
     several = {path for path, names in LISTED.items() if "--markdown" in names or "--csv" in names}
     assert all(set(MEDIA) <= set(LISTED[path]) for path in several)
     studies = {path for path in LISTED if path.startswith("perse study ")}
-    others = {"perse evaluate", "perse compare", "perse agreement", "perse plan"}
+    others = {"perse evaluate", "perse compare", "perse agreement", "perse plan", "perse fit"}
     kgds = {f"perse kgds {name}" for name in ("stats", "metrics", "agreement")}
     consumers = {f"perse rehearsal {name}" for name in ("plan", "score", "leniency")}
     consumers |= {f"perse drpe {name}" for name in ("roles", "plan", "vote", "correlate", "ablate")}
