@@ -162,7 +162,7 @@ def _refuse_too_little(readers: Sequence[str], gold: Sequence[float], left_out: 
         why += [f"{unanswered} examples have no answer"] if unanswered else []
         more = f" ({', '.join(why)})" if why else ""
         raise BadInput(
-            f"{len(readers)} readers are too few to fit on{more}; score the texts of at least {FEWEST_REVIEWERS} whom the training side does not hold"
+            f"{len(readers)} {'reader is' if len(readers) == 1 else 'readers are'} too few to fit on{more}; score the texts of at least {FEWEST_REVIEWERS} whom the training side does not hold"
         )
     if len(set(gold)) < 2:
         raise BadInput(f"all {len(gold)} true scores are {gold[0]:g}, so that there is nothing to learn; score more texts")
