@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sys
+from argparse import Namespace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from command_line import perse
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from perse.answering.base import JudgeSettings
@@ -16,6 +21,8 @@ from perse.batch.scored import read_run
 from perse.judgement import Judgement
 from perse.results.result import Result
 from perse.serving.embedded import embedded_app, embedded_models
+from perse.serving.front.guard import Guard
+from perse.serving.plugin import JudgePlugin, Serving
 from perse.stacking.applying import stacked
 from perse.stacking.file import read_stacking
 
@@ -224,3 +231,78 @@ def test_runs_of_two_judges_are_refused(run: Path, tmp_path: Path) -> None:
     (other / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     done = perse("fit", run, other)
     assert done.returncode == 2 and "is of another judge" in done.stderr
+
+
+def test_the_server_in_vllm_applies_it_as_the_embedded_one_does(
+    fitted: Path, stacked_run: Path, judge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plugin as vLLM makes it, on the embedded engine in the place of vLLM's."""
+    load = embedded_models("tiny", judge, {}, dtype="float32", context=2048)["tiny"]
+
+    class Served:
+        room = 4
+
+        def __init__(self, *_: Any) -> None: ...
+        def engine(self, _: Any, calls: Any) -> Any:
+            return load.engine(calls)
+
+        def forget(self) -> None: ...
+        async def alive(self) -> None: ...
+
+    monkeypatch.setitem(
+        sys.modules,
+        "perse.engines.vllm",
+        SimpleNamespace(VERSION="0", Served=Served, served_lora=None),  # type: ignore[arg-type]
+    )
+    monkeypatch.setattr("perse.serving.plugin.vllm_registry", lambda: None)
+
+    async def tasks() -> list[str]:
+        return ["generate"]
+
+    config = SimpleNamespace(model_config=SimpleNamespace(max_model_len=2048))
+    client = SimpleNamespace(get_supported_tasks=tasks, vllm_config=config)
+    app = FastAPI()
+    app.state.openai_serving_models = SimpleNamespace(lora_requests={})
+    plugin, args = JudgePlugin(), Namespace(perse=Serving("tiny", judge, {}, JudgeSettings(temperature=0)))
+    plugin.attach_router(app)
+    app.add_middleware(Guard)
+    asyncio.run(plugin.init_state(client, app.state, args))
+    told = read_stacking(fitted)
+    for example, scored in items(stacked_run)[:2]:
+        item = example.model_dump(mode="json", exclude_none=True)
+        with TestClient(app, base_url="http://127.0.0.1") as http:
+            answer = http.post("/v1/judge/pointwise", json={"input": item, "question": "pointwise_score"})
+        assert answer.status_code == 200, answer.text
+        one = Judgement.model_validate(answer.json())
+        assert one.stacked == stacked(told, example, one) and scored.stacked is not None and one.stacked is not None
+        assert one.stacked.expected == pytest.approx(scored.stacked.expected, abs=0.01)
+
+
+@pytest.mark.integration
+def test_runs_in_shards_keep_what_is_stacked(stacked_run: Path, data: Path, judge: Path, tmp_path: Path) -> None:
+    asked = (
+        "score",
+        "--examples",
+        data,
+        "--judge",
+        judge,
+        "--limit",
+        3,
+        *ASKED,
+        "--out",
+        tmp_path / "run",
+        "--driver",
+        "local",
+    )
+    refused = perse(*asked, "--no-stacking")
+    assert refused.returncode == 2 and "are for runs in this process" in refused.stderr
+    done = perse(*asked)
+    assert done.returncode == 0, done.stderr
+    read = read_run(tmp_path / "run")
+    whole = {one.id: one for _, one in items(stacked_run)}
+    assert read.stacked_on == 3 and len(read.judgements) == 3
+    for one in read.judgements:
+        other = whole[one.id].stacked
+        assert one.stacked is not None and other is not None
+        assert one.stacked.distribution == pytest.approx(other.distribution, abs=1e-3) and one.stacked.without == other.without
+    assert perse("fit", tmp_path / "run").returncode == 2  # three examples are too few, and the run is read
