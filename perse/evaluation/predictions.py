@@ -1,7 +1,8 @@
 """Predictions of judges and baselines for each item, as arrays.
 
 A judge has two rows: what its exact distribution says (the expected score), and the label that it gave, at a temperature
-above 0 one random draw. Where an engine gives no distribution, the label stands for it.
+above 0 one random draw. Where an engine gives no distribution, the label stands for it. Where a stacking (`perse.stacking`) was applied, a
+third row is what it told.
 """
 
 from __future__ import annotations
