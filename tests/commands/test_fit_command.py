@@ -306,3 +306,26 @@ def test_runs_in_shards_keep_what_is_stacked(stacked_run: Path, data: Path, judg
         assert one.stacked is not None and other is not None
         assert one.stacked.distribution == pytest.approx(other.distribution, abs=1e-3) and one.stacked.without == other.without
     assert perse("fit", tmp_path / "run").returncode == 2  # three examples are too few, and the run is read
+
+
+@pytest.mark.slow
+def test_runs_of_several_folds_are_measured_together_and_nothing_is_written(
+    data: Path, answering_model: Path, tmp_path: Path
+) -> None:
+    file = data.parent / "reviews.jsonl"
+    folds = tmp_path / "folds"
+    made = perse("data", "pointwise", "--reviews", file, "--k", 1, "--folds", 2, "--max-queries", 3, "--out", folds)
+    assert made.returncode == 0, made.stderr
+    runs = [tmp_path / f"f{fold}" for fold in (0, 1)]
+    for fold, run in enumerate(runs):
+        done = perse("score", "--examples", folds, "--fold", fold, "--judge", answering_model, "--out", run, *ASKED)
+        assert done.returncode == 0, done.stderr
+    done = perse("fit", *runs, "--resamples", 100, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["details"]["readers"] == 40 and not any(note.startswith("written") for note in told["notes"])
+    assert not (answering_model / "stacking.json").exists()
+    refused = perse("fit", *runs, "--out", tmp_path / "s.json")
+    assert refused.returncode == 2 and "a stacking belongs to one" in refused.stderr
+    one = perse("fit", runs[1], "--resamples", 100, "--out", tmp_path / "s.json")
+    assert one.returncode == 0 and read_stacking(tmp_path / "s.json").data.fold == 1, one.stderr
