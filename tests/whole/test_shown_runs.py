@@ -172,7 +172,6 @@ SIZES: dict[str, tuple[str, ...]] = {
     "unseen_worlds": (),
     "verdict_worlds": (),
     "stacking_credit": (),
-    "soft_labels": ("examples.jsonl", "soft.jsonl"),
     "train_speed": (
         "--model",
         "MODEL",
