@@ -65,11 +65,13 @@ class Journal:
     say: Callable[[str], None]
     run: Run = field(default_factory=lambda: in_a_process)
 
-    def once(self, *words: str) -> None:
+    def once(self, *words: str, needed: bool = True) -> None:
         """Run a command, unless it was run before.
 
+        Args:
+            needed: by those that follow; they go on without what could not be made otherwise.
         Raises:
-            BadInput: it failed, or was stopped; what it said stands above.
+            BadInput: it failed and is needed; what it said stands above.
         """
         shown = f"perse {shlex.join(words)}"
         if any(ran.words == words for ran in self.kept.ran):
@@ -80,6 +82,9 @@ class Journal:
         code = self.run(words)
         if code in STOPPED:
             raise KeyboardInterrupt
+        if code and not needed:
+            self.say("it goes on without: why stands above")
+            return
         if code:
             raise BadInput(
                 f"the command above ended with exit code {code}; what is finished is kept in {self.folder}: mend what it says and type the "

@@ -1,4 +1,4 @@
-"""The way from two files to a report: build, train within a budget, judge readers who were not trained on, evaluate, report.
+"""The way from two files to a report: build, train within a budget, judge readers who were not trained on, fit, evaluate, report.
 
 Each step is a command that a person could type. How many steps to train and how many examples to judge follow from the budget and from how
 fast this machine trains, which is measured as by `perse plan`.
@@ -48,6 +48,7 @@ def walk(understood: Understood, journal: Journal, *, model: str, dtype: str, em
     fewer = ("--limit", str(journal.kept.judged)) if (journal.kept.judged or held_out) < held_out else ()
     asked = ("--examples", data, "--judge", judge, "--question", QUESTION, "--dtype", dtype, *fewer)
     journal.once("score", *asked, "--out", scored)
+    journal.once("fit", scored, needed=False)  # of few readers, or of constant scores, nothing can be learned
     embedded = () if embedding_model is None else ("--embedding-model", embedding_model)
     journal.once("evaluate", scored, *embedded)
     journal.once("report", scored, *embedded, "--out", report)

@@ -86,6 +86,16 @@ def test_a_journal_holds_commands_and_digests_and_nothing_of_the_files(files: di
     assert Ran.model_validate(kept["ran"][0]).shown == "perse score"
 
 
+def test_what_the_others_can_do_without_may_fail(files: dict[str, Path], tmp_path: Path) -> None:
+    told: list[str] = []
+    journal = opened(tmp_path / "out", files, 10, told.append)
+    typed = scripted(journal, {"fit": 2})
+    journal.once("fit", needed=False)
+    journal.once("evaluate")
+    assert typed == ["fit", "evaluate"] and "it goes on without: why stands above" in told
+    assert [ran.words for ran in journal.kept.ran] == [("evaluate",)]
+
+
 def test_ctrl_c_in_a_command_stops_the_quickstart(files: dict[str, Path], tmp_path: Path) -> None:
     journal = opened(tmp_path / "out", files, 10, print)
     scripted(journal, {"train": 130})

@@ -39,7 +39,10 @@ def test_two_files_become_a_judge_and_a_report_although_killed_on_the_way(tiny_m
     assert done.returncode == 0, done.stderr
     assert "done before: perse data pointwise" in done.stderr and (out / "report" / "report.html").stat().st_size > 10_000
     shown = [shlex.split(line)[1:] for line in done.stderr.splitlines() if line.startswith("  perse ")]
-    assert [words[0] for words in shown] == ["data", "train", "score", "evaluate", "report"]
+    assert [words[0] for words in shown] == ["data", "train", "score", "evaluate", "report"], (
+        "of three readers nothing is fitted"
+    )
+    assert "it goes on without: why stands above" in done.stderr
     again = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert again.returncode == 0 and again.stderr.count("done before: ") == 5
     by_hand = perse(*shown[3])

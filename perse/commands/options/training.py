@@ -39,7 +39,7 @@ ShowRecipes = Annotated[bool, typer.Option("--recipes", help="List the packaged 
 Gpu = Annotated[
     str | None,
     typer.Option(
-        help="a10, a100-40gb, a100-80gb, h100-80gb, h200, l4, l40s, or cpu; by default what this machine has.",
+        help="a10, a100-40gb, a100-80gb, h100-80gb, h200, l4, l40s, or cpu (by default what this machine has).",
         autocompletion=_devices,
     ),
 ]
