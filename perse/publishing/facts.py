@@ -56,6 +56,15 @@ class RunFacts:
         return f"./{path}" if self.context.get("model_is_folder") and not Path(path).is_absolute() else path
 
     @property
+    def mixed(self) -> list[tuple[str, Any, str | None]]:
+        """Path, weight and digest of each data set beside the first (`data.mix`)."""
+        sets = self.setting("data", "mix")
+        digests = str(self.run.get("mixed_digests") or "").split()
+        known = [one for one in sets if isinstance(one, Mapping)] if isinstance(sets, list) else []
+        told = digests if len(digests) == len(known) else [None] * len(known)
+        return [(str(one.get("path")), one.get("weight"), digest) for one, digest in zip(known, told, strict=True)]
+
+    @property
     def question(self) -> str:
         return str(self.run.get("question") or "unknown")
 

@@ -182,6 +182,21 @@ def test_a_missing_part_costs_a_line_and_not_the_card(missing: str, judge: Publi
         assert lines_of(card, "examples to train on") == "| examples to train on | unknown |"
 
 
+def test_every_set_of_a_mixture_is_told(judge: Published) -> None:
+    sets = [{"path": "/work/books", "weight": 0.5}, {"path": "/work/plays|x", "weight": 2.0}]
+    change(judge.run, run__config__data__mix=sets, run__mixed_digests="aaa bbb")
+    rows = write_card(judge.run).read_text().partition("## Data")[2].partition("##")[0].strip().splitlines()
+    assert rows[4:8] == [
+        "| mixed with it | books, weight 0.5 |",
+        "| sha256 | aaa |",
+        r"| mixed with it | plays\|x, weight 2.0 |",
+        "| sha256 | bbb |",
+    ]
+    assert rows[8].startswith("| sha256 of the training rows |")
+    change(judge.run, run__mixed_digests="aaa")
+    assert write_card(judge.run).read_text().count("| sha256 | unknown |") == 2, "whose it is is not known"
+
+
 def test_a_manifest_with_next_to_nothing_is_told_as_unknown(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"run": {"kind": "train"}}')
     card = write_card(tmp_path).read_text()
