@@ -66,7 +66,9 @@ def quickstart(
     say(f"\nall of it took {took:.1f} minutes. The commands, to be edited and typed again:")
     for ran in journal.kept.ran:
         say(f"  {ran.shown}")
-    say(f"next: open {page}, or ask about one new text: perse ask --judge {out / 'judge'} --reviews FILE --text TEXT")
+    say(
+        f"next: open {page}, or ask about one new text: perse ask --judge {out / 'judge'} --scale {understood.scale} --reviews FILE --text TEXT"
+    )
     if sys.stdin.isatty() and sys.stderr.isatty():
         typer.launch(str(page))
 
@@ -99,7 +101,10 @@ def _rows(understood: Understood) -> Iterator[tuple[str, str]]:
         yield "texts", f"{found.fields['text']}, in the same file"
     yield "what they wrote", found.fields.get("review", "?")
     scores = ", ".join(f"{score}: {count:,}" for score, count in list(found.scores.items())[:12])
-    yield "score", f"{found.fields.get('score', '?')} ({scores}{', ...' if len(found.scores) > 12 else ''}), {understood.scale}"
+    yield (
+        "score",
+        f"{found.fields.get('score', '?')} ({scores}{', ...' if len(found.scores) > 12 else ''}), taken for a scale of {understood.scale}",
+    )
     if found.dates is not None and found.dates.iso:
         yield "dates", f"{found.fields.get('time', '?')}, {found.dates.first} to {found.dates.last}"
     for reason, count in found.problems.counts.items():

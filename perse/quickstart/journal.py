@@ -28,8 +28,12 @@ from perse.strict import Strict
 
 NAME = "quickstart.json"
 
-STOPPED = (130, -2)
-"""Exit codes of a command that Ctrl-C has ended."""
+STOPPED = (130, 143, -2, -15)
+"""Exit codes of a command that Ctrl-C or SIGTERM has ended."""
+USAGE = 2
+"""Exit code of what a person can mend."""
+MADE_WHOLE = ("data", "fit")
+"""Commands that do not go on where they were stopped, but make all of it at once."""
 Run = Callable[[Sequence[str]], int]
 """Runs `perse` with these words and gives its exit code."""
 
@@ -54,6 +58,8 @@ class Kept(Strict):
     steps: int | None = None
     judged: int | None = None
     ran: tuple[Ran, ...] = ()
+    begun: tuple[str, ...] = ()
+    """The words of the command that was begun last; it may have ended well although nobody was left to note it."""
 
 
 @dataclass
@@ -72,17 +78,21 @@ class Journal:
             needed: by those that follow; they go on without what could not be made otherwise.
         Raises:
             BadInput: it failed and is needed; what it said stands above.
+            KeyboardInterrupt: it was stopped.
         """
         shown = f"perse {shlex.join(words)}"
         if any(ran.words == words for ran in self.kept.ran):
             self.say(f"done before: {shown}")
             return
-        self.say(f"\n$ {shown}")
+        # What a command wrote whose quickstart was killed is perse's own, and is made again.
+        again = ("--overwrite",) if self.kept.begun == words and words[0] in MADE_WHOLE else ()
+        self.say(f"\n$ {shown}{' '.join(['', *again])}")
+        self.keep(begun=words)
         began = time.monotonic()
-        code = self.run(words)
+        code = self.run((*words, *again))
         if code in STOPPED:
             raise KeyboardInterrupt
-        if code and not needed:
+        if code == USAGE and not needed:
             self.say("it goes on without: why stands above")
             return
         if code:

@@ -7,6 +7,7 @@ fast this machine trains, which is measured as by `perse plan`.
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 
 from perse.data.load import load_examples
 from perse.errors import BadInput
@@ -66,7 +67,8 @@ def within(seconds: float, settings: tuple[str, ...]) -> tuple[int, int]:
     from perse.training.planning.plan import plan
     from perse.training.planning.speed import device_here
 
-    found = plan(load_config("embedded_lora", list(settings)), device=device_here(), measure=True)
+    timed = replace(device_here(), bfloat16=None, float32=None)  # small models reach little of what a data sheet says
+    found = plan(load_config("embedded_lora", list(settings)), device=timed, measure=True)
     if found.hours is None:
         raise BadInput("the model does not fit this machine, so that no time is known; give a smaller one as --model")
     a_step = found.hours * 3600 / found.steps

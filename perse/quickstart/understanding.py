@@ -1,8 +1,8 @@
 """What a person's files hold, and the command that builds a data set of them.
 
 `perse data describe` knows the formats and the usual names of columns. Where names do not tell, values do: the texts' file is joined by the
-pair of columns that have most values in common, its text is the column with most words, and so is a review. What is not plain is not
-guessed: then a sentence names the columns that there are, and the option that settles it.
+pair of columns that have most values in common, its text is the column with most words, and so is a review. Where two columns could be meant, or
+none, nothing is guessed: a sentence names them, and the option that settles it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 from perse.data.describing.facts import Description, describe
-from perse.data.sources.columns import ITEMS, REVIEWS, Header
+from perse.data.sources.columns import ITEMS, REVIEWS, Header, mapping_for, plain_name
 from perse.data.sources.faults import Faults
 from perse.data.sources.lines import read_records
 from perse.data.sources.source import Head
@@ -27,6 +27,14 @@ ENOUGH_JOINED = 0.5
 """Share of the reviews whose text must be found for two columns to be taken for its name."""
 FEWEST_WORDS = 3
 """On average, of a column that is taken for texts or reviews."""
+MOST_WORDS = 20
+"""On average, of a column that could name texts."""
+NEARLY = 0.05
+"""Two pairs of columns that join so alike could both be meant."""
+HALF = 0.5
+"""Another column with this share of the words could be meant, too."""
+PLACEHOLDERS = frozenset({"ITEMS", "META", "REVIEWS", "JUDGE", "OUT"})
+"""What a description writes where it does not know a file (`perse.data.sources.source.Seen`)."""
 READERS = 20
 """Who are judged, where so many can be spared: an interval of fewer is wide."""
 MOST_HELD_OUT = 0.34
@@ -58,9 +66,8 @@ class Understood:
 
     @property
     def scale(self) -> str:
-        """The scale that is taken for that of the scores, in words."""
-        own = self.build[self.build.index("--scale") + 1] if "--scale" in self.build else "1-10"
-        return f"taken for a scale of {own}"
+        """The scale that is taken for that of the scores, such as "1-5"."""
+        return self.build[self.build.index("--scale") + 1] if "--scale" in self.build else "1-10"
 
 
 def understand(reviews: Path, texts: Path | None, columns: Mapping[str, str]) -> Understood:
@@ -75,19 +82,19 @@ def understand(reviews: Path, texts: Path | None, columns: Mapping[str, str]) ->
     plain = describe(reviews) if not own else None
     if plain is not None and plain.next is not None and texts is None and _is_whole(plain.next):
         return Understood(plain, None, _build(plain, None))
-    head = Head(reviews)
-    names = [name for name in _columns(reviews, head) if name]
+    names = _columns(reviews)
     rows = _rows(reviews)
     header = Header(names, own)
     found = {field: column for field in REVIEWS.fields if (column := _one(header, field)) is not None}
-    joined = _joined(texts, rows, names, columns, own) if texts is not None else None
-    if joined is not None:
-        found["item_id"] = joined.by
+    joined = None
+    if texts is not None:
         _leave_to_review(found, own)
-    wanted = {"score": _scores(rows, names, found), "review": _longest(rows, names, found)}
-    for field, column in wanted.items():
-        if field not in found and column is not None:
-            found[field] = column
+        joined = _joined(texts, rows, names, columns, own, found)
+        found["item_id"] = joined.by
+    if "score" not in found and (score := _scores(rows, names, found)):
+        found["score"] = score
+    if "review" not in found and (review := _review(reviews, rows, names, found, joined)):
+        found["review"] = review
     for field, what in (("reviewer_id", "who wrote a review"), ("score", "its score"), ("review", "what they wrote")):
         if field not in found:
             raise BadInput(
@@ -107,7 +114,11 @@ def understand(reviews: Path, texts: Path | None, columns: Mapping[str, str]) ->
 def _is_whole(command: str) -> bool:
     """Whether nothing in it is left to be filled in, and it builds a data set of single texts."""
     words = shlex.split(command)
-    return words[:3] == ["perse", "data", "pointwise"] and not any(word.isupper() or word.endswith("=COLUMN") for word in words)
+    return words[:3] == ["perse", "data", "pointwise"] and not any(map(_is_open, words))
+
+
+def _is_open(word: str) -> bool:
+    return word in PLACEHOLDERS or word.endswith("=COLUMN")
 
 
 def _build(description: Description, joined: Joined | None, columns: Mapping[str, str] | None = None) -> tuple[str, ...]:
@@ -125,11 +136,11 @@ def _build(description: Description, joined: Joined | None, columns: Mapping[str
         if "--items" not in words:
             words += ["--items", ""]
         words[words.index("--items") + 1] = str(joined.file)
-        told = Header(_columns(joined.file, Head(joined.file)), {}, role=ITEMS, hints={"item_id": joined.by})
+        told = Header(_columns(joined.file), {}, role=ITEMS, hints={"item_id": joined.by})
         for field, column in (("item_id", joined.item_id), ("text", joined.text)):
             if f"items.{field}" in (columns or {}) or told.columns_for(field) != (column,):
                 words += ["--map", f"items.{field}={column}"]
-    if unknown := [word for word in words if word.isupper() and len(word) > 3]:
+    if unknown := [word for word in words if _is_open(word)]:
         raise BadInput(
             f"{description.file} ({description.format}) wants another file, {', '.join(unknown)}; type: {description.next}"
         )
@@ -140,42 +151,102 @@ def _build(description: Description, joined: Joined | None, columns: Mapping[str
     return (*words, "--valid", f"{share:.2g}", "--profiles", "per_reviewer_epoch")
 
 
-def _joined(texts: Path, reviews: Rows, names: Sequence[str], columns: Mapping[str, str], own: Mapping[str, str]) -> Joined:
-    """
+def _joined(
+    texts: Path,
+    reviews: Rows,
+    names: Sequence[str],
+    columns: Mapping[str, str],
+    own: Mapping[str, str],
+    found: Mapping[str, str],
+) -> Joined:
+    """The texts, by the columns that the user or their names say, else by those whose values are the same.
+
+    Args:
+        found: what is known of the reviews' columns, none of which can name the texts but `item_id`.
     Raises:
-        BadInput: no two columns name the same texts, or no column holds them.
+        BadInput: no two columns name the same texts, or more than two could; no column holds texts, or more than one could.
     """
-    rows = _rows(texts)
-    theirs = _columns(texts, Head(texts))
-    ours = [own["item_id"]] if "item_id" in own else list(names)
-    named = [columns["items.item_id"]] if "items.item_id" in columns else list(theirs)
-    values = {name: {value for row in rows if (value := _shown(row.get(name)))} for name in named}
+    rows, theirs = _rows(texts), _columns(texts)
+    told = Header(theirs, mapping_for(ITEMS, columns, with_items=True), role=ITEMS)
+    taken = {column for field, column in found.items() if field != "item_id"}
+    ours = [own["item_id"]] if "item_id" in own else [name for name in names if name not in taken]
+    able = [name for name in theirs if 0 < _words(rows, name) <= MOST_WORDS]
+    able = [columns["items.item_id"]] if "items.item_id" in columns else able
+    count, values = _values(texts, able)
     shares = {
         (mine, other): sum(_shown(row.get(mine)) in values[other] for row in reviews) / max(1, len(reviews))
         for mine in ours
-        for other in named
-        if _names_rows(values[other], rows)
+        for other in able
+        if len(values[other]) >= 0.9 * count or told.is_mapped("item_id")  # a name of texts is another in each row
     }
-    best = max(shares, key=lambda pair: (shares[pair], pair), default=None)
+    by, item_id = _pair(texts, shares, named=(found.get("item_id"), _one(told, "item_id")), names=names, theirs=theirs)
+    words = {name: _words(rows, name) for name in theirs if name != item_id}
+    text = _one(told, "text") or _most(words, what=f"{texts}: two columns could hold the texts", option="items.text")
+    if text is None or text not in theirs:
+        raise BadInput(
+            f"{texts}: no column holds texts; columns found: {', '.join(theirs) or 'none'}; give --map items.text=COLUMN"
+        )
+    return Joined(texts, count, item_id, text, words.get(text, 0.0), by, shares[by, item_id])
+
+
+def _pair(
+    texts: Path,
+    shares: Mapping[tuple[str, str], float],
+    *,
+    named: tuple[str | None, str | None],
+    names: Sequence[str],
+    theirs: Sequence[str],
+) -> tuple[str, str]:
+    """The two columns that name the texts: those that are called so if they join, else those that join best, and alone so well.
+
+    Raises:
+        BadInput: there are none, or others that join nearly as well.
+    """
+    remedy = "give --map item_id=COLUMN --map items.item_id=COLUMN"
+    mine, other = named
+    if mine is not None and other is not None and shares.get((mine, other), 0) >= ENOUGH_JOINED:
+        return mine, other
+    best = max(shares, key=lambda pair: (shares[pair], plain_name(pair[0]) == plain_name(pair[1])), default=None)
     if best is None or shares[best] < ENOUGH_JOINED:
         closest = "" if best is None else f"; the nearest are {best[0]} and {best[1]}, for {shares[best]:.0%} of the reviews"
         raise BadInput(
             f"{texts}: no column names the texts that the reviews are about{closest}; columns found: {', '.join(theirs) or 'none'}, and in "
-            f"the reviews {', '.join(names)}; give --map item_id=COLUMN --map items.item_id=COLUMN"
+            f"the reviews {', '.join(names)}; {remedy}"
         )
-    by, item_id = best
-    words = {name: _words(rows, name) for name in theirs if name != item_id}
-    text = columns.get("items.text") or max(words, key=lambda name: (words[name], name), default=None)
-    if text is None or text not in theirs or ("items.text" not in columns and words[text] < FEWEST_WORDS):
+    others = [pair for pair in shares if pair != best and shares[pair] >= shares[best] - NEARLY]
+    if others and plain_name(best[0]) != plain_name(best[1]):
         raise BadInput(
-            f"{texts}: no column holds texts; columns found: {', '.join(theirs) or 'none'}; give --map items.text=COLUMN"
+            f"{texts}: the texts that the reviews are about could be named by {best[0]} = {best[1]} ({shares[best]:.0%} of the reviews) or "
+            f"{others[0][0]} = {others[0][1]} ({shares[others[0]]:.0%}); {remedy}"
         )
-    return Joined(texts, len(rows), item_id, text, words.get(text, 0.0), by, shares[best])
+    return best
 
 
-def _names_rows(values: set[str], rows: Rows) -> bool:
-    """Whether a column has nearly as many values as rows, as a name of them does."""
-    return len(values) >= 0.9 * len(rows)
+def _values(path: Path, names: Sequence[str]) -> tuple[int, dict[str, set[str]]]:
+    """How many rows a file has, and the values of some columns in all of them."""
+    count, values = 0, {name: set[str]() for name in names}
+    for _, row in read_records(path, Faults("skip", keep=1), literals=True):
+        count += 1
+        for name in names:
+            if value := _shown(row.get(name)):
+                values[name].add(value)
+    return count, values
+
+
+def _most(words: Mapping[str, float], *, what: str, option: str) -> str | None:
+    """The column with most words, if it has some.
+
+    Raises:
+        BadInput: another has nearly as many.
+    """
+    first, second = [*sorted(words, key=lambda name: -words[name]), "", ""][:2]
+    if not first or words[first] < FEWEST_WORDS:
+        return None
+    if second and words[second] >= max(FEWEST_WORDS, HALF * words[first]):
+        raise BadInput(
+            f"{what}: {first} ({words[first]:.0f} words on average) or {second} ({words[second]:.0f}); give --map {option}=COLUMN"
+        )
+    return first
 
 
 def _leave_to_review(found: dict[str, str], own: Mapping[str, str]) -> None:
@@ -196,11 +267,30 @@ def _scores(rows: Rows, names: Sequence[str], found: Mapping[str, str]) -> str |
     return able[0] if len(able) == 1 else None
 
 
-def _longest(rows: Rows, names: Sequence[str], found: Mapping[str, str]) -> str | None:
-    """The column with most words, if it has some."""
-    words = {name: _words(rows, name) for name in names if name not in found.values()}
-    name = max(words, key=lambda one: (words[one], one), default=None)
-    return name if name is not None and words[name] >= FEWEST_WORDS else None
+def _review(path: Path, rows: Rows, names: Sequence[str], found: Mapping[str, str], joined: Joined | None) -> str | None:
+    """The column with most words, but for those that say the same of a text whoever reviews it.
+
+    Raises:
+        BadInput: another has nearly as many.
+    """
+    item = found.get("item_id")
+    words = {
+        name: _words(rows, name)
+        for name in names
+        if name not in found.values()
+        and not (joined is not None and name == joined.text)
+        and not (item is not None and _follows(rows, name, item))
+    }
+    return _most(words, what=f"{path}: two columns could be what the reviewers wrote", option="review")
+
+
+def _follows(rows: Rows, name: str, item: str) -> bool:
+    """Whether a column has one value for each text, of which some have several rows."""
+    seen: dict[str, set[str]] = {}
+    for row in rows:
+        if value := _shown(row.get(name)):
+            seen.setdefault(_shown(row.get(item)), set()).add(value)
+    return len(rows) > len(seen) and all(len(values) == 1 for values in seen.values())
 
 
 def _must_be_said(header: Header, own: Mapping[str, str], field: str, column: str) -> bool:
@@ -212,10 +302,16 @@ def _one(header: Header, field: str) -> str | None:
     return "+".join(found) if found is not None else None
 
 
-def _columns(path: Path, head: Head) -> tuple[str, ...]:
-    if not head.names:
+def _columns(path: Path) -> tuple[str, ...]:
+    """Those that have a name.
+
+    Raises:
+        BadInput: there are none.
+    """
+    names = tuple(name for name in Head(path).names if name)
+    if not names:
         raise BadInput(f"{path}: no columns were found in it; give a table of CSV, TSV, JSON lines or Parquet with a header")
-    return head.names
+    return names
 
 
 def _rows(path: Path) -> Rows:

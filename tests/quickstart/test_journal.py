@@ -19,12 +19,12 @@ def files(tmp_path: Path) -> dict[str, Path]:
     return {name: tmp_path / f"{name}.csv" for name in ("reviews", "texts")}
 
 
-def scripted(journal: Journal, codes: dict[str, int]) -> list[str]:
-    """Commands are noted and end with the code of their first word, 0 by default."""
+def scripted(journal: Journal, codes: dict[str, int], *, whole: bool = False) -> list[str]:
+    """Commands are noted by their first word, or whole, and end with the code of it, 0 by default."""
     typed: list[str] = []
 
     def run(words: Sequence[str]) -> int:
-        typed.append(words[0])
+        typed.append(" ".join(words) if whole else words[0])
         return codes.get(words[0], 0)
 
     journal.run = run
@@ -94,6 +94,37 @@ def test_what_the_others_can_do_without_may_fail(files: dict[str, Path], tmp_pat
     journal.once("evaluate")
     assert typed == ["fit", "evaluate"] and "it goes on without: why stands above" in told
     assert [ran.words for ran in journal.kept.ran] == [("evaluate",)]
+
+
+def test_what_a_killed_quickstart_left_is_made_again(files: dict[str, Path], tmp_path: Path) -> None:
+    """The command may have gone on and ended well, with nobody there to note it; what it wrote would be refused."""
+    journal = opened(tmp_path / "out", files, 10, lambda _: None)
+
+    def killed(words: Sequence[str]) -> int:
+        raise SystemExit  # as if here
+
+    journal.run = killed
+    for words in (("data", "pointwise"), ("train",)):
+        with pytest.raises(SystemExit):
+            journal.once(*words)
+        again = opened(tmp_path / "out", files, 10, lambda _: None)
+        typed = scripted(again, {}, whole=True)
+        again.once(*words)
+        assert typed == [" ".join(words) + (" --overwrite" if words[0] == "data" else "")]
+        journal = again
+        journal.run = killed
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"), [(1, BadInput), (-9, BadInput), (-15, KeyboardInterrupt), (143, KeyboardInterrupt)]
+)
+def test_only_what_a_person_can_mend_is_gone_on_without(
+    files: dict[str, Path], tmp_path: Path, code: int, outcome: type[BaseException]
+) -> None:
+    journal = opened(tmp_path / "out", files, 10, print)
+    scripted(journal, {"fit": code})
+    with pytest.raises(outcome):
+        journal.once("fit", needed=False)
 
 
 def test_ctrl_c_in_a_command_stops_the_quickstart(files: dict[str, Path], tmp_path: Path) -> None:

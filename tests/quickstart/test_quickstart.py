@@ -29,12 +29,13 @@ def test_two_files_become_a_judge_and_a_report_although_killed_on_the_way(tiny_m
     out = tmp_path / "out"
     command = [sys.executable, "-m", "perse", *typed(out, files, tiny_model_folder)]
     log = tmp_path / "first.log"
-    with log.open("wb") as file:
-        process = subprocess.Popen(command, stderr=file, stdin=subprocess.DEVNULL, start_new_session=True)
-        while "$ perse train" not in log.read_text() and process.poll() is None:
-            time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    for reached in ("$ perse data", "$ perse train"):
+        with log.open("wb") as file:
+            process = subprocess.Popen(command, stderr=file, stdin=subprocess.DEVNULL, start_new_session=True)
+            while reached not in log.read_text() and process.poll() is None:
+                time.sleep(0.05)
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr
     assert "done before: perse data pointwise" in done.stderr and (out / "report" / "report.html").stat().st_size > 10_000

@@ -103,7 +103,7 @@ def test_reviews_that_carry_their_texts_need_no_other_file(tmp_path: Path) -> No
         for at in range(12)
     ]
     found = understand(written(tmp_path / "r.csv", ["user", "plot", "score", "review"], rows), None, {})
-    assert found.texts is None and "--scale" not in found.build and found.scale == "taken for a scale of 1-10"
+    assert found.texts is None and "--scale" not in found.build and found.scale == "1-10"
     assert built(found.build, tmp_path / "set") == ALL
 
 
@@ -140,3 +140,77 @@ def test_what_the_user_says_comes_before_what_is_guessed(tmp_path: Path) -> None
     found = understand(reviews(tmp_path / "reviews.csv"), theirs, {"items.text": "tagline"})
     assert found.texts is not None and found.texts.text == "tagline"
     assert "items.text=tagline" in found.build and built(found.build, tmp_path / "set") == ALL
+
+
+def test_whole_numbers_that_any_ids_have_join_nothing(tmp_path: Path) -> None:
+    """Scores and numbers of readers stand in every column of ids from 1 on."""
+    rows: list[list[object]] = [
+        [reader, at, (reader + at) % 5 + 1, said(reader * 100 + at)] for reader in range(1, 9) for at in range(1, 13)
+    ]
+    mine = written(tmp_path / "REVIEWS.CSV", ["reviewer_id", "item_id", "score", "review"], rows)
+    theirs = written(tmp_path / "ITEMS.CSV", ["item_id", "text"], [[at, said(at, 25)] for at in range(1, 201)])
+    found = understand(mine, theirs, {})
+    assert found.texts is not None and (found.texts.by, found.texts.item_id) == ("item_id", "item_id")
+    assert built(found.build, tmp_path / "set") == ALL
+    unnamed = written(
+        tmp_path / "m.csv", ["user", "votes", "what", "stars", "review"], [[r[0], r[1], r[1], *r[2:]] for r in rows]
+    )
+    keys = written(tmp_path / "k.csv", ["number", "text"], [[at, said(at, 25)] for at in range(1, 201)])
+    with pytest.raises(
+        BadInput, match=r"could be named by (votes|what) = number \(100% of the reviews\) or (votes|what) = number"
+    ):
+        understand(unnamed, keys, {})
+    said_so = understand(unnamed, keys, {"item_id": "what"})
+    assert said_so.texts is not None and said_so.texts.by == "what"
+
+
+def test_a_row_number_without_a_name_is_no_key(tmp_path: Path) -> None:
+    rows: list[list[object]] = [[at, title, said(at, 25)] for at, title in enumerate(TITLES[1:])]
+    theirs = written(tmp_path / "t.csv", ["", "book_title", "blurb"], rows)
+    found = understand(reviews(tmp_path / "r.csv"), theirs, {})
+    assert found.texts is not None and found.texts.item_id == "book_title"
+
+
+def test_what_everyone_says_of_a_text_is_not_what_a_reader_wrote(tmp_path: Path) -> None:
+    rows: list[list[object]] = [
+        [f"user{reader}", title, (reader + at) % 5 + 1, said(reader * 100 + at, 8), said(at, 30), said(at + 40, 30)]
+        for reader in range(8)
+        for at, title in enumerate(TITLES)
+    ]
+    mine = written(tmp_path / "r.csv", ["user", "title", "stars", "opinion", "storyline", "trailer"], rows)
+    theirs = written(tmp_path / "t.csv", ["title", "storyline"], [[title, said(at, 30)] for at, title in enumerate(TITLES)])
+    found = understand(mine, theirs, {})
+    assert found.description.fields["review"] == "opinion" and found.texts is not None and found.texts.text == "storyline"
+
+
+def test_two_columns_that_could_both_be_meant_are_named(tmp_path: Path) -> None:
+    rows: list[list[object]] = [[title, said(at, 20), said(at + 50, 30)] for at, title in enumerate(TITLES)]
+    theirs = written(tmp_path / "t.csv", ["book_title", "about", "blurb"], rows)
+    with pytest.raises(
+        BadInput,
+        match=r"two columns could hold the texts: blurb \(30 words on average\) or about \(20\); give --map items\.text=",
+    ):
+        understand(reviews(tmp_path / "r.csv"), theirs, {})
+    both: list[list[object]] = [
+        [f"user{reader}", title, 3, said(reader * 100 + at, 9), said(reader * 90 + at, 7)]
+        for reader in range(8)
+        for at, title in enumerate(TITLES)
+    ]
+    mine = written(tmp_path / "b.csv", ["user", "book_title", "stars", "pros", "cons"], both)
+    with pytest.raises(
+        BadInput, match=r"two columns could be what the reviewers wrote: pros .* or cons .*; give --map review=COLUMN"
+    ):
+        understand(mine, texts(tmp_path / "texts.csv"), {})
+    assert understand(mine, tmp_path / "texts.csv", {"review": "pros+cons"}).description.fields["review"] == "pros+cons"
+
+
+@pytest.mark.slow
+def test_a_large_file_of_texts_is_read_to_its_end(tmp_path: Path) -> None:
+    many: list[list[object]] = [[f"other {at}", 0, said(at % 50, 25)] for at in range(20_000)]
+    theirs = written(
+        tmp_path / "t.csv",
+        ["book_title", "shelf", "blurb"],
+        [*many, *([title, 1, said(at, 25)] for at, title in enumerate(TITLES))],
+    )
+    found = understand(reviews(tmp_path / "r.csv"), theirs, {})
+    assert found.texts is not None and (found.texts.rows, found.texts.share) == (20_012, 1.0)

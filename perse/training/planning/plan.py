@@ -160,7 +160,7 @@ def plan(
     sharding: Sharding = "fsdp2" if devices > 1 and (way or ways[-1]).sharded else "none"
     _, judged = watched_as_planned(config, prepared, process=Launched(devices, 0, sharding))
     peak = peak or (device.bfloat16 if computed_in_16 else device.float32)
-    timed = measure and peak is None and way is not None and config.model.quantize is None and device == device_here()
+    timed = measure and peak is None and way is not None and config.model.quantize is None and device.name == device_here().name
     speed = reached(config, described, prepared.schedule) if timed else None
     rate = peak * mfu if peak else speed
     return Plan(

@@ -68,7 +68,7 @@ def reached(config: TrainConfig, described: Architecture, schedule: Schedule) ->
         times.append(timed())
     size = row_size(branches, share=schedule.share)
     again = settings.gradient_checkpointing
-    done = training_flops(weights, tokens=size.tokens, pairs=size.pairs, learned=size.learned, recomputed=again)
+    done = training_flops(weights, tokens=size.tokens, pairs=size.pairs, learned=size.read, recomputed=again)
     return done / statistics.median(times[1:] or times)
 
 
