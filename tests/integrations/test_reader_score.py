@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import importlib
 import importlib.util
+import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -36,6 +37,15 @@ class Reading:
         self.asked += map(str, messages)
         said = ["[Score] 9" if "the new plot is quiet" in str(one) else "I cannot say." for one in messages]
         return [Reply(text, "stop", Tokens(prompt=1, cached=0, generated=4)) for text in said]
+
+
+@pytest.fixture(autouse=True)
+def own_logging() -> Iterator[None]:
+    """inspect_ai gives the whole process a log of its own, which would take what later tests log."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:], root.level = handlers, level
 
 
 @pytest.fixture
