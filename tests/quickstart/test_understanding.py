@@ -6,6 +6,7 @@ import csv
 import random
 from pathlib import Path
 
+import messy_files
 import pytest
 from typer.testing import CliRunner
 
@@ -82,6 +83,16 @@ def test_a_messy_pair_of_files_is_built_at_the_first_try(tmp_path: Path) -> None
     }  # fmt: skip
     assert found.build[found.build.index("--scale") + 1] == "1-5"
     assert built(found.build, tmp_path / "set") == ALL
+
+
+def test_what_a_newcomers_tables_have_wrong_is_left_out_and_counted_with_its_lines(tmp_path: Path) -> None:
+    found = understand(*messy_files.write(tmp_path), {})
+    assert found.description.problems.counts == {"score not a number": 19, "empty review": 1, "no reviewer": 1}
+    assert all(one.startswith("line ") for one in found.description.problems.first)
+    done = CliRunner().invoke(data_app, [*found.build[1:], "--out", str(tmp_path / "set")])
+    assert done.exit_code == 0 and "1 item not in the items file; 1 item without text" in done.output
+    sides = [load_examples(tmp_path / "set", split=side).examples for side in ("train", "valid")]  # type: ignore[arg-type]
+    assert [len(side) for side in sides] == [33 * 10, 17 * 10]
 
 
 def test_columns_that_no_name_tells_are_told_by_their_values(tmp_path: Path) -> None:
