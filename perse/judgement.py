@@ -154,7 +154,10 @@ class Judgement(Strict):
     """What the model wrote (the review)."""
     mean_logprob: LogProbability | None = None
     stacked: Stacked | None = None
-    """Beside the raw values, where a stacking stands beside the judge; None: there is none for this question, or the answer is not ok."""
+    """Beside the raw values, where a stacking stands beside the judge; None: there is none for this question, the answer is not ok, or `not_stacked`
+    says why."""
+    not_stacked: str | None = None
+    """Why a stacking that stands beside the judge is not applied to this reader; None: it is, or there is none."""
     own_scale: OnOwnScale | None = None
     """None: the reader's scale is 1 to 10, or nobody said which it is."""
     order_gap: Probability | None = None

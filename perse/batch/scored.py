@@ -55,6 +55,8 @@ class ScoredRun:
                 f"{self.stacked_on} of {asked} examples are of readers on whom the stacking was fitted: what perse fit printed is of others, "
                 "and what is stacked here looks better than it is"
             )
+        if held := sum(one.not_stacked is not None for one in self.judgements):
+            said.append(f"{held} of {asked} examples have nothing stacked (not_stacked says why)")
         return "; ".join(said) or None
 
     def training_side(self) -> tuple[Sequence[Example] | None, str | None]:

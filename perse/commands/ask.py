@@ -181,6 +181,8 @@ def show_judgement(console: Console, judgement: Judgement) -> None:
     for label, p in (judgement.distribution or {}).items():
         table.add_row(Text(label, justify="right"), f"{p:5.2f}", "#" * round(40 * p))
     console.print(table)
+    if judgement.not_stacked:
+        console.print(f"without the numbers that need no judge: {judgement.not_stacked}", markup=False)
     if stacked := judgement.stacked:
         lacking = f" (without {', '.join(IN_WORDS.get(one, one) for one in stacked.without)})" if stacked.without else ""
         console.print(

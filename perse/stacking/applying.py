@@ -13,13 +13,19 @@ from perse.scale import SCORES
 from perse.stacking.file import OrdinalModel, Stacking
 from perse.stacking.sources import SOURCES, features, present
 
+OF_TRAINING = "the reader is one of the training side, whose own scores are among the numbers and in the judge: what they say together is not known to hold"
+"""`Judgement.not_stacked`."""
+
 
 def with_stacked(stacking: Stacking | None, example: Any, judgement: Judgement) -> Judgement:
-    """The judgement with what the stacking makes of it; as it is without a stacking, of another question, or where it is not ok."""
+    """The judgement with what the stacking makes of it, or why that is nothing; as it is without a stacking, of another question, or where it
+    is not ok."""
     if stacking is None or judgement.question != stacking.question or judgement.status is not Status.OK:
         return judgement
     if not isinstance(example, PointwiseExample):
         return judgement
+    if stacking.known.holds(example.reviewer_id):
+        return judgement.model_copy(update={"not_stacked": OF_TRAINING})
     return judgement.model_copy(update={"stacked": stacked(stacking, example, judgement)})
 
 

@@ -4,7 +4,7 @@
 
 It holds one such model for every set of sources that was there often enough (`perse.stacking.sources`), each fitted on the examples that have
 these: what was absent is not guessed (reduced models: Saar-Tsechansky and Provost, 2007, "Handling missing values when applying classification
-models"). Texts stand in it as digests; of readers, those whose answers it was fitted on, by key.
+models"). Texts stand in it as digests; readers, by key: those whose answers it was fitted on, and those of the training side.
 """
 
 from __future__ import annotations

@@ -8,17 +8,19 @@
 
 A source is there or absent as a whole: no exact distribution; nothing shown of the reader; a text that training does not know; an example
 without evidence. One function computes them when a stacking is fitted and when it is applied, from the same table (`Known`), so that the
-two cannot differ. No score that the reader gave to the text asked about is part of them: the table holds training readers' alone.
+two cannot differ. The table holds scores of training readers, so that their own would be among the features if they were asked about: they
+are known by key (`Known.holds`), no stacking is fitted on them, and none is applied to them. Who asks without a name is taken for a new reader.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from math import fsum, log
 
 from pydantic import ConfigDict, Field, model_validator
 
-from perse.identity import text_key
+from perse.identity import reader_key, text_key
 from perse.judgement import Judgement, Status
 from perse.records import PointwiseExample, ProfileReview
 from perse.scale import SCORES
@@ -58,6 +60,8 @@ class Known(Strict):
     reader_penalty: float = Field(gt=0)
     texts: dict[str, tuple[float, int]]
     """`text_key` of a text -> sum and number of its training scores."""
+    readers: tuple[str, ...]
+    """`reader_key` of those who gave them."""
 
     @model_validator(mode="after")
     def _possible(self) -> Known:
@@ -66,6 +70,14 @@ class Known(Strict):
             if number < 1 or not lowest * number <= total <= highest * number:
                 raise ValueError(f"text {key} has {number} scores that sum to {total:g}, expected scores from 1 to 10")
         return self
+
+    def holds(self, reader: str) -> bool:
+        """Whether scores of this reader are among those of the texts."""
+        return reader_key(reader) in self._keys
+
+    @cached_property
+    def _keys(self) -> frozenset[str]:
+        return frozenset(self.readers)
 
     def of_text(self, key: str) -> float:
         """b_i of a text by its key; 0 of one that training does not know."""

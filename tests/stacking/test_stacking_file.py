@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from perse.errors import BadInput
+from perse.identity import reader_key, text_key
 from perse.judgement import Judgement, Status, Tokens
 from perse.models.finding import weights_digest
 from perse.records import Evidence, PointwiseExample, ProfileReview
@@ -27,7 +28,7 @@ from perse.stacking.file import (
 )
 from perse.stacking.sources import Known, features, present
 
-KNOWN = Known(mean=6, item_penalty=1, reader_penalty=10, texts={})
+KNOWN = Known(mean=6, item_penalty=1, reader_penalty=10, texts={}, readers=())
 CUTS = tuple(float(n) for n in range(-4, 5))
 
 
@@ -96,6 +97,16 @@ def test_the_expected_score_is_that_of_the_distribution() -> None:
 def test_other_questions_and_failures_stay_as_they_are(changes: dict[str, Any]) -> None:
     one = judgement(**changes)
     assert with_stacked(stacking(), example(), one) is one
+
+
+def test_a_reader_of_the_training_side_has_nothing_stacked_and_it_is_said() -> None:
+    """Their own score of the text would be among those of others."""
+    texts = {text_key("new"): (30.0, 4)}
+    known = Known(mean=6, item_penalty=1, reader_penalty=10, texts=texts, readers=(reader_key("r"),))
+    told = with_stacked(stacking(known=known), example(), judgement())
+    assert told.stacked is None and told.not_stacked is not None and "training side" in told.not_stacked
+    other = with_stacked(stacking(known=known), example(reviewer_id="another"), judgement())
+    assert other.stacked is not None and other.not_stacked is None
 
 
 def test_the_file_comes_back_as_it_was_written(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ ANSWERS = pa.schema(
         pa.field("text", pa.string(), nullable=False),
         pa.field("mean_logprob", pa.float64()),
         pa.field("stacked", STACKED),
+        pa.field("not_stacked", pa.string()),
         pa.field("own_scale", OWN),
         pa.field("order_gap", pa.float64()),
         pa.field("order_probabilities", pa.list_(pa.float64())),
@@ -53,7 +54,7 @@ ANSWERS = pa.schema(
 )
 
 
-_LATER = {"exact": "mass", "stacked": "order_gap", "own_scale": "order_gap"}
+_LATER = {"exact": "mass", "stacked": "order_gap", "own_scale": "order_gap", "not_stacked": "own_scale"}
 """Columns that older files lack, and the column that each stands before."""
 _AGAIN = "`perse score audit` sets it aside, and the same command judges its examples again"
 

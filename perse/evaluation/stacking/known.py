@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from perse.errors import BadInput
 from perse.evaluation.baselines.bias import fit_bias_model
-from perse.identity import text_key
+from perse.identity import reader_key, text_key
 from perse.records import PointwiseExample
 from perse.stacking.sources import Known
 
@@ -21,7 +21,13 @@ def known_of(train: Sequence[PointwiseExample]) -> Known:
     texts = {key: (float(model.total[row]), int(model.number[row])) for key, row in model.row_of.items()}
     if not texts:
         raise BadInput("the training side holds no score of any text; build the data set with more readers")
-    return Known(mean=model.mean, item_penalty=model.item_penalty, reader_penalty=model.reader_penalty, texts=texts)
+    return Known(
+        mean=model.mean,
+        item_penalty=model.item_penalty,
+        reader_penalty=model.reader_penalty,
+        texts=texts,
+        readers=tuple(sorted({reader_key(example.reviewer_id) for example in train})),
+    )
 
 
 def _by_text(example: PointwiseExample) -> PointwiseExample:

@@ -15,7 +15,7 @@ from perse.evaluation.stacking.making import fit
 from perse.evaluation.stacking.telling import fit_result
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.records import PointwiseExample
-from perse.stacking.applying import stacked
+from perse.stacking.applying import stacked, with_stacked
 from perse.stacking.file import StackedData, StackedJudge
 from perse.stacking.sources import Known, features
 
@@ -115,6 +115,17 @@ def test_the_reader_s_own_answer_is_no_feature(train: list[PointwiseExample]) ->
         )
 
 
+def test_no_training_reader_s_own_score_is_in_what_they_are_told(train: list[PointwiseExample]) -> None:
+    """Of each training reader about each text that they scored: nothing is stacked, so that nothing can move with the score."""
+    examples, judgements = world(20, seed=6, knows=1)
+    stacking = fit([Fold(examples, train)], judgements, resamples=100).stacking(
+        question="pointwise", judge=StackedJudge(model="m"), data=StackedData(sha256="d")
+    )
+    by_id = {one.id: one for one in world(60, seed=1, knows=0)[1]}
+    assert {with_stacked(stacking, one, by_id[one.id]).stacked for one in train} == {None}
+    assert all(with_stacked(stacking, one, said).stacked for one, said in zip(examples, judgements, strict=True))
+
+
 def test_readers_of_the_training_side_are_left_out_and_it_is_said(train: list[PointwiseExample]) -> None:
     examples, judgements = world(20, seed=6, knows=1)
     _, of_train = world(60, seed=1, knows=0)
@@ -198,4 +209,4 @@ def test_no_training_side_is_refused() -> None:
 
 def test_the_table_of_texts_is_refused_where_it_is_impossible() -> None:
     with pytest.raises(ValueError, match="expected scores from 1 to 10"):
-        Known(mean=5, item_penalty=1, reader_penalty=1, texts={"a": (40.0, 2)})
+        Known(mean=5, item_penalty=1, reader_penalty=1, texts={"a": (40.0, 2)}, readers=())
