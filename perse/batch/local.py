@@ -18,7 +18,7 @@ from perse.data.load import LoadedExamples
 from perse.data.profiles.views import ProfileAspects
 from perse.errors import BadInput
 from perse.files.disk import write_whole
-from perse.files.path_names import place_named
+from perse.files.path_names import place_named, run_around
 from perse.files.runlog import (
     MANIFEST,
     RunLog,
@@ -59,7 +59,7 @@ def score(
         BadInput: the judge's stacking is of another data set.
     """
     if judge.stacking is not None and loaded.folder is not None:
-        judge.stacking.refuse_other_data(STACKING, sha256=loaded.digest, fold=loaded.fold)
+        judge.stacking.data.refuse_other(STACKING, sha256=loaded.digest, fold=loaded.fold)
     identity = _asked(question, loaded, settings) | {
         "prompts_sha256": judge.prompt_digest(question, loaded.examples[:32], settings),
         "judge": judge.for_manifest,
@@ -145,7 +145,7 @@ def trained_aspects(judge: str) -> ProfileAspects | None:
 def _trainings(judge: Sequence[Path]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """The training runs that a judge's folders are, or that lie around its merged model or adapter, with their manifests."""
     for folder in judge:
-        for place in (folder, *([folder.resolve().parent] if folder.name in ("merged", "adapter") else [])):
+        for place in filter(None, (folder, run_around(folder))):
             manifest = read_manifest(place) if (place / MANIFEST).exists() else {}
             if manifest.get("run", {}).get("kind") == "train":
                 yield place, manifest

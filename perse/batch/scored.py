@@ -10,12 +10,13 @@ from pydantic import ValidationError
 
 from perse.batch.local import EXAMPLES, chosen_by, stacked_on
 from perse.batch.sharded.reading import is_sharded, read_sharded
+from perse.batch.sharded.starting import JUDGE
 from perse.data.dataset.folder import is_data_folder
 from perse.data.examples_file import read_examples
 from perse.data.load import load_examples
 from perse.errors import BadInput
 from perse.files.runlog import MANIFEST, read_lines, read_manifest, what_it_is
-from perse.formats.json_text import shortened
+from perse.formats.json_text import read_object, shortened
 from perse.judgement import Judgement, Prices, Status, parse_judgement
 from perse.judging.loading import parse_judge
 from perse.judging.loop import JUDGEMENTS, TIMING, read_timing
@@ -92,7 +93,7 @@ def read_run(folder: Path) -> ScoredRun:
         raise BadInput(f"{folder / MANIFEST}: fold is {shortened(fold)}, expected a whole number or null; score again")
     if is_sharded(manifest):
         examples, judgements = read_sharded(folder)
-        seconds, chosen, stacked = None, *_chosen_of(context.get("judge"), examples)
+        seconds, chosen, stacked = None, *_chosen_of(folder, context.get("judge"), examples)
     else:
         examples, judgements = read_examples(folder / EXAMPLES), _one_each(folder / JUDGEMENTS)
         seconds, chosen = _seconds(folder, judged=len(judgements)), context.get("chosen_by")
@@ -115,12 +116,15 @@ def _count(told: object, *, asked: int) -> int:
     return told if isinstance(told, int) and not isinstance(told, bool) and 0 <= told <= asked else 0
 
 
-def _chosen_of(judge: object, examples: Sequence[Example]) -> tuple[int, int]:
+def _chosen_of(folder: Path, judge: object, examples: Sequence[Example]) -> tuple[int, int]:
     """Both of a run in shards, whose plan does not look into the judge: counted when it is read, as far as the judge is still there."""
     if not isinstance(judge, str):
         return 0, 0
     parts = parse_judge(judge)
     stacking = stacking_beside(parts.folders)
+    told = read_object(folder / JUDGE, remedy="score again").get("judge") if (folder / JUDGE).is_file() else None
+    if stacking is not None and (not isinstance(told, dict) or told.get("stacking") != stacking.digest):
+        stacking = None  # the run's workers were told by another, or by none
     return chosen_by(parts.model, parts.adapter, examples), stacked_on(stacking, examples) if stacking else 0
 
 

@@ -110,7 +110,7 @@ def _on_vllm(settings: ServeConfig, model: Path, adapters: dict[str, Path], port
         certificate=settings.certificate,
         certificate_key=settings.certificate_key,
         trust_remote_code=settings.trust_remote_code,
-        stacking=settings.stacking_file,
+        stacking=settings.stacked_by,
     )
     log_requests()
     run(serving, host=settings.host, port=port, options=options, extra=settings.vllm, uvicorn=UVICORN)
@@ -133,7 +133,11 @@ def _embedded(settings: ServeConfig, model: Path, adapters: dict[str, Path], por
     more = None
     if settings.more_adapters:
         load = embedded_loader(
-            model, dtype=settings.dtype, context=settings.context, trust_remote_code=settings.trust_remote_code
+            model,
+            dtype=settings.dtype,
+            context=settings.context,
+            trust_remote_code=settings.trust_remote_code,
+            stacking=settings.stacked_by,
         )
         more = More(settings.more_adapters, model, lambda name, adapter: load(adapter), settings.trust_remote_code)
     models = embedded_models(
@@ -144,7 +148,7 @@ def _embedded(settings: ServeConfig, model: Path, adapters: dict[str, Path], por
         context=settings.context,
         cache_gb=settings.memory_gb,
         trust_remote_code=settings.trust_remote_code,
-        stacking=settings.stacking_file,
+        stacking=settings.stacked_by,
     )
     app = embedded_app(
         models,

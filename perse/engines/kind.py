@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perse.files.path_names import place_named
+from perse.files.path_names import place_named, run_around
 
 if TYPE_CHECKING:
     from perse.engines.base import ChatEngine, Engine
@@ -76,7 +76,8 @@ def portable(name: str) -> str:
     if not place_named(name).is_dir():
         return name
     folder = place_named(name).resolve()
-    return f"{folder.parent.name}/{folder.name}" if folder.name in ("merged", "adapter") else folder.name
+    run = run_around(folder)
+    return f"{run.name}/{folder.name}" if run else folder.name
 
 
 @dataclass(frozen=True)

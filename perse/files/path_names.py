@@ -55,6 +55,12 @@ def place_named(name: str | Path) -> Path:
         return Path(name)
 
 
+def run_around(folder: Path) -> Path | None:
+    """The training run that left this merged model or adapter in its own folder; None of any other folder."""
+    whole = folder.resolve()
+    return whole.parent if whole.name in ("merged", "adapter") else None
+
+
 def path_name_of(words: str) -> PathName:
     """`words` as a name: lower case, with dashes for all but letters, digits and dots.
 

@@ -26,7 +26,7 @@ from perse.evaluation.evaluate import Texts, evaluate_many
 from perse.evaluation.stats.results import Evaluation, Resample
 from perse.evaluation.telling import evaluation_result
 from perse.files.own_files import refuse_inputs, write_together
-from perse.files.path_names import place_named
+from perse.files.path_names import place_named, run_around
 from perse.files.runlog import MANIFEST, environment, file_digest, read_manifest, what_it_is
 from perse.judging.loop import JUDGEMENTS
 from perse.models.vectors import KeptVectors
@@ -158,7 +158,7 @@ def _trainings(manifests: Iterable[Mapping[str, Any]]) -> list[Figure]:
     """The training of judges whose training run is on this machine."""
     places = [place for manifest in manifests for place in _judge_places(manifest)]
     # A judge's path is the run, its merged model or its adapter.
-    runs = dict.fromkeys(place.parent if place.name in ("merged", "adapter") else place for place in places)
+    runs = dict.fromkeys(run_around(place) or place for place in places)
     logs = [run / "log.jsonl" for run in runs if (run / "log.jsonl").is_file()]
     return [
         replace(figure, title=f"{figure.title}: {log.parent.name}")

@@ -108,6 +108,6 @@ def adapter_router() -> APIRouter:
             more.added(wanted.name)
         finally:
             more.loading.discard(wanted.name)
-        return ServedModel(sha256=model.digest, adapter=True)
+        return model.told
 
     return router

@@ -36,10 +36,9 @@ from perse.serving.problems import answer, body, not_a_route
 from perse.serving.readers.routes import reader_router
 from perse.serving.readers.store import Readers
 from perse.serving.routes import judge_router
-from perse.serving.service import JudgeService, Model
+from perse.serving.service import JudgeService, Model, stacking_served
 from perse.serving.turns import Turns
 from perse.settings.serving import Limits
-from perse.stacking.beside import stacking_served
 
 
 def embedded_models(
@@ -51,10 +50,10 @@ def embedded_models(
     context: int | None,
     cache_gb: float | None = None,
     trust_remote_code: bool = False,
-    stacking: Path | None = None,
+    stacking: Path | bool = True,
 ) -> dict[str, Model]:
     """The model and its adapters, each in an engine of its own; their prefix caches together keep `cache_gb` GiB, by default 2.
-    `stacking` is the model's, if not the one beside it."""
+    `stacking` as in `stacking_served`."""
     share = _budget(cache_gb) // (1 + len(adapters))
     load = embedded_loader(
         path, dtype=dtype, context=context, cache_bytes=share, trust_remote_code=trust_remote_code, stacking=stacking
@@ -69,7 +68,7 @@ def embedded_loader(
     context: int | None,
     cache_bytes: int = BUDGET,
     trust_remote_code: bool = False,
-    stacking: Path | None = None,
+    stacking: Path | bool = True,
 ) -> Callable[[Path | None], Model]:
     """What makes the model, alone or with an adapter, into one that can be asked."""
     longest = context_length(path)
@@ -86,7 +85,7 @@ def embedded_loader(
             digest,
             adapter=adapter is not None,
             forget=engine.forget,
-            stacking=stacking_served(digest, path, adapter, stacking if adapter is None else None),
+            stacking=stacking_served(path, adapter, digest, stacking),
         )
 
     return load

@@ -32,10 +32,9 @@ from perse.serving.problems import not_a_route
 from perse.serving.readers.routes import reader_router
 from perse.serving.readers.store import Readers
 from perse.serving.routes import judge_router
-from perse.serving.service import LARGEST_PART, JudgeService, Model
+from perse.serving.service import LARGEST_PART, JudgeService, Model, stacking_served
 from perse.serving.turns import Turns
 from perse.settings.serving import Limits
-from perse.stacking.beside import stacking_served
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class Serving:
     certificate: str | None = None
     certificate_key: str | None = None
     trust_remote_code: bool = False
-    stacking: Path | None = None
+    stacking: Path | bool = True
 
 
 class JudgePlugin:
@@ -85,7 +84,7 @@ class JudgePlugin:
         known = state.openai_serving_models
         loras = known.lora_requests
         base = judge_digest(serving.model, None)
-        of_base = stacking_served(base, serving.model, None, serving.stacking)
+        of_base = stacking_served(serving.model, None, base, serving.stacking)
         models = {
             serving.name: Model(
                 partial(served.engine, None), renderer, base, adapter=False, forget=served.forget, stacking=of_base
@@ -93,7 +92,7 @@ class JudgePlugin:
         }
         for name, adapter in serving.adapters.items():
             digest = judge_digest(serving.model, adapter)
-            mine = stacking_served(digest, serving.model, adapter)
+            mine = stacking_served(serving.model, adapter, digest, serving.stacking)
             models[name] = Model(partial(served.engine, loras[name]), renderer, digest, adapter=True, stacking=mine)
         metrics = Metrics(vllm_registry())
         front = Front.of(serving.limits, serving.keys, metrics, json_log=serving.json_log)
@@ -112,7 +111,7 @@ class JudgePlugin:
                 lora = served_lora(name, adapter, number=known.lora_id_counter.inc(1), most=args.max_lora_rank)
                 digest = judge_digest(serving.model, adapter)
                 made[name] = lora
-                mine = stacking_served(digest, serving.model, adapter)
+                mine = stacking_served(serving.model, adapter, digest, serving.stacking)
                 return Model(partial(served.engine, lora), renderer, digest, adapter=True, forget=served.forget, stacking=mine)
 
             def added(name: str) -> None:

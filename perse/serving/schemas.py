@@ -206,11 +206,20 @@ class Ready(_Message):
     status: Literal["ready"] = "ready"
 
 
+class ServedStacking(_Message):
+    """What combines a judge's answers with numbers (`stacking.json`), by its digest; and the data set, and fold, whose training side these are of."""
+
+    sha256: str
+    data_sha256: str
+    fold: int | None = None
+
+
 class ServedModel(_Message):
     """A name that requests can ask for; `sha256` is over all its weights, tokenizer and template."""
 
     sha256: str
     adapter: bool
+    stacking: ServedStacking | None = None
 
 
 class Version(_Message):

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from perse.answering.base import failed
 from perse.batch.sharded.claims import Claims, Holder
 from perse.batch.sharded.running import Asker, Places
-from perse.batch.sharded.starting import SERVED, Run, agree_on
+from perse.batch.sharded.starting import SERVED, Run, agree_on, refuse_other_data
 from perse.batch.sharded.working import work
 from perse.engines.kind import Identity
 from perse.errors import BadInput, EngineLost, RunMismatch
@@ -31,6 +31,7 @@ from perse.serving.client import JudgeClient, Problem, ServerError
 from perse.serving.replicas import LOST, Replicas
 from perse.serving.requests import judge_routes
 from perse.serving.schemas import Version
+from perse.stacking.file import StackedData
 
 AT_ONCE = 2
 """Shards under way for each server, so that none waits for the last answers of one."""
@@ -53,8 +54,8 @@ def score_on_servers(
         name: of this worker; see `Holder.me`.
         client: settings of `JudgeClient`.
     Raises:
-        RunMismatch: a server has another judge than the run's answers are of.
-        BadInput: no server answers; the judge or the question is not served; a server wants another key.
+        RunMismatch: a server has another judge, or another stacking, than the run's answers are of.
+        BadInput: a stacking is of another data set; no server answers; the judge or the question is not served; a server wants another key.
         EngineLost: the servers die again and again.
     """
     places, judge = Places(run.folder), run.judge.removeprefix(SERVED)
@@ -167,7 +168,12 @@ def _check(run: Run, judge: str, servers: Sequence[str], client: dict[str, Any])
         reached += 1
         if judge not in told.models:
             raise BadInput(f"{url} serves no '{printable(judge)}'; choose from {printable(', '.join(told.models))[:500]}")
-        mine = {"model": judge, "sha256": told.models[judge].sha256, "adapter": told.models[judge].adapter}
+        served = told.models[judge]
+        mine = {"model": judge, "sha256": served.sha256, "adapter": served.adapter}
+        if stacking := served.stacking:
+            mine["stacking"] = stacking.sha256
+            numbers = StackedData(sha256=stacking.data_sha256, fold=stacking.fold)
+            refuse_other_data(run, numbers, f"the stacking at {url}", leave_out="start the server with no_stacking=true")
         try:
             agree_on(run, {"judge": mine, "engine": told.engine, "perse": told.perse})
         except RunMismatch as error:

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -23,6 +24,7 @@ from perse.answering.base import JudgeSettings
 from perse.data.examples_file import shown_query
 from perse.engines.base import Engine
 from perse.engines.calls import Calls
+from perse.engines.kind import Identity
 from perse.errors import BadInput, TooLong
 from perse.judgement import Judgement, Status
 from perse.judging.judge import Judge
@@ -42,9 +44,11 @@ from perse.serving.schemas import (
     ReadersItem,
     Results,
     ServedModel,
+    ServedStacking,
     Version,
 )
 from perse.serving.turns import Turns
+from perse.stacking.beside import stacking_of
 from perse.stacking.file import Stacking
 
 Answer = TypeVar("Answer")
@@ -71,6 +75,30 @@ class Model:
     forget: Callable[[], None] = lambda: None
     stacking: Stacking | None = None
     """What combines its answers with numbers."""
+
+    @property
+    def told(self) -> ServedModel:
+        """What the server says of it."""
+        mine = self.stacking
+        return ServedModel(
+            sha256=self.digest,
+            adapter=self.adapter,
+            stacking=ServedStacking(sha256=mine.digest, data_sha256=mine.data.sha256, fold=mine.data.fold) if mine else None,
+        )
+
+
+def stacking_served(model: Path, adapter: Path | None, digest: str, given: Path | bool) -> Stacking | None:
+    """The stacking of a model in a folder, or of an adapter on it, under whatever name it is served.
+
+    Args:
+        digest: of its weights.
+        given: the file of the model, whose adapters have those beside them; True: the one beside it, False: none, for adapters as well.
+    Raises:
+        BadInput: as `stacking_of`.
+    """
+    who = Identity(str(model), str(adapter) if adapter else None, digest).portable
+    folders = [folder for folder in (model, adapter) if folder is not None]
+    return stacking_of(who, folders, given if adapter is None else given is not False)
 
 
 class JudgeService:
@@ -175,7 +203,7 @@ class JudgeService:
             version=self.engine_version,
             perse=__version__,
             engine=self.models[self.base].engine(Calls()).settings,
-            models={name: ServedModel(sha256=model.digest, adapter=model.adapter) for name, model in self.models.items()},
+            models={name: model.told for name, model in self.models.items()},
         )
 
     def close(self) -> None:

@@ -64,6 +64,8 @@ class ServeConfig(Section):
     stacking: Annotated[str | None, LOCAL] = None
     """A file of `perse fit`, which combines the model's answers with numbers; by default the stacking.json beside it, where there is one.
     Adapters have those beside them."""
+    no_stacking: bool = False
+    """Leave out what lies beside the model and its adapters."""
     adapters: dict[Name, str] = Field(default_factory=dict)
     """LoRA adapters served on the same model: the name clients use, and the adapter's folder or its training run's."""
     adapters_from: Annotated[str | None, LOCAL] = None
@@ -126,8 +128,9 @@ class ServeConfig(Section):
         return [(Path(place), holds) for place, holds in known if place]
 
     @property
-    def stacking_file(self) -> Path | None:
-        return Path(self.stacking) if self.stacking else None
+    def stacked_by(self) -> Path | bool:
+        """As in `Judge.load`."""
+        return Path(self.stacking) if self.stacking else not self.no_stacking
 
     @property
     def batch_folder(self) -> Path | None:
@@ -163,6 +166,8 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> ServeConfig:
         raise BadInput("certificate= and certificate_key= go together; give both, or neither")
     if config.certificate and config.certificate_key:
         check_certificate(config.certificate, config.certificate_key)
+    if config.stacking and config.no_stacking:
+        raise BadInput("stacking= and no_stacking=true cannot be given together; leave one out")
     if config.readers and os.environ.get(READERS):
         raise BadInput(f"readers= and {READERS} both say where readers are kept; give one, and leave the other out")
     if config.context is not None and config.max_new_tokens >= config.context:

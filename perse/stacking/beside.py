@@ -1,7 +1,12 @@
-"""Finds the stacking of a judge that is being loaded, and refuses that of another."""
+"""Finds the stacking of a judge that is being loaded.
+
+One that somebody names must be the judge's own, and is refused otherwise. One that is found beside it may be another's, since a run's merged
+model and its adapter lie in one folder and are two judges: it is then as good as absent, and a note says so.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -9,9 +14,11 @@ from typing import Protocol
 from perse.errors import BadInput
 from perse.stacking.file import STACKING, StackedJudge, Stacking, home, read_stacking
 
+log = logging.getLogger(__name__)
+
 
 class Named(Protocol):
-    """Who judges, as an `engines.kind.Identity` without paths."""
+    """Who judges, as an `engines.kind.Identity` without paths (`portable`)."""
 
     @property
     def model(self) -> str: ...
@@ -22,37 +29,29 @@ class Named(Protocol):
 
 
 def stacking_of(who: Named, folders: Sequence[Path], given: Path | bool) -> Stacking | None:
-    """The stacking of a judge.
+    """The stacking of a judge, loaded here or served.
 
     Args:
         folders: of its model and, if it has one, its adapter.
-        given: the file; True: the one beside the last of the folders, where there is one; False: none.
+        given: the file; True: the one beside the last of the folders, if there is one and it is this judge's; False: none.
     Raises:
-        BadInput: it is of another judge or scale, or none at all.
+        BadInput: it is of another scale, damaged, or none at all; or the file that was given is another judge's.
     """
     if given is False:
         return None
     place = given if isinstance(given, Path) else _beside(folders)
     if place is None:
         return None
-    stacking = read_stacking(place)
-    stacking.refuse_others(place, judge=StackedJudge(model=who.model, adapter=who.adapter, sha256=who.digest))
-    return stacking
-
-
-def stacking_served(digest: str, model: Path, adapter: Path | None, given: Path | None = None) -> Stacking | None:
-    """The stacking of a model or adapter that a server serves under whatever name: the one given, or the one beside it.
-
-    Raises:
-        BadInput: as `stacking_of`.
-    """
-    place = given or _beside([folder for folder in (model, adapter) if folder is not None])
-    if place is None:
+    stacking, judge = read_stacking(place), StackedJudge(model=who.model, adapter=who.adapter, sha256=who.digest)
+    if given is True and stacking.judge.differs(judge):
+        log.warning(
+            "%s is left out: it was fitted on the answers of another judge, %s, and this one is %s",
+            place,
+            stacking.judge,
+            judge,
+        )
         return None
-    stacking = read_stacking(place)
-    stacking.refuse_others(
-        place, judge=StackedJudge(model=model.name, adapter=None if adapter is None else adapter.name, sha256=digest)
-    )
+    stacking.refuse_others(place, judge=judge)
     return stacking
 
 

@@ -18,6 +18,7 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from perse.errors import BadInput
 from perse.files.disk import write_whole
+from perse.files.path_names import run_around
 from perse.formats.json_text import read_object
 from perse.models.model_files import STACKING as STACKING
 from perse.records import explain
@@ -26,6 +27,8 @@ from perse.stacking.sources import BIAS, SOURCES, Known
 from perse.strict import Strict
 
 _KIND: Literal["stacking"] = "stacking"
+LEAVE_OUT = "leave it out with --no-stacking"
+"""What can be done about one that does not belong here, by whoever asks the judge."""
 _FIT_AGAIN = "fit it again with perse fit, or move it"
 
 
@@ -55,6 +58,26 @@ class StackedData(_Part):
 
     sha256: str
     fold: int | None = None
+
+    def refuse_other(self, where: object, *, sha256: str, fold: int | None, leave_out: str = LEAVE_OUT) -> None:
+        """That this is the data set that is asked about.
+
+        Args:
+            where: what has these numbers; is named.
+            leave_out: what else can be done about it.
+        Raises:
+            BadInput: it is another, or another fold: its training readers may be the very ones asked about.
+        """
+        asked = StackedData(sha256=sha256, fold=fold)
+        if self != asked:
+            mine = "another fold" if self.sha256 == sha256 else "another data set"
+            raise BadInput(
+                f"{where}: has the numbers of the training side of {mine} ({self}), and asked about is {asked}; fit it again with perse fit, "
+                f"or {leave_out}"
+            )
+
+    def __str__(self) -> str:
+        return self.sha256[:12] + ("" if self.fold is None else f", fold {self.fold}")
 
 
 class OrdinalModel(_Part):
@@ -131,27 +154,10 @@ class Stacking(_Part):
                 f"{where}: was fitted on the answers of another judge, {self.judge}, and this one is {judge}; {_FIT_AGAIN}"
             )
 
-    def refuse_other_data(self, where: object, *, sha256: str, fold: int | None) -> None:
-        """That the numbers in it are of the training side of this data set.
-
-        Raises:
-            BadInput: they are of another data set, or of another fold: its training readers may be the very ones asked about.
-        """
-        if self.data != StackedData(sha256=sha256, fold=fold):
-            mine = "another fold" if self.data.sha256 == sha256 else "another data set"
-            raise BadInput(
-                f"{where}: has the numbers of the training side of {mine} ({_named(self.data)}), and asked about is "
-                f"{_named(StackedData(sha256=sha256, fold=fold))}; fit it again with perse fit, or leave it out with --no-stacking"
-            )
-
-
-def _named(data: StackedData) -> str:
-    return data.sha256[:12] + ("" if data.fold is None else f", fold {data.fold}")
-
 
 def home(folder: Path) -> Path:
     """Where the stacking of a judge lies: in its folder or, of what a training run left in its own, in the run's."""
-    return folder.resolve().parent if folder.name in ("merged", "adapter") else folder
+    return run_around(folder) or folder
 
 
 def read_stacking(path: Path) -> Stacking:

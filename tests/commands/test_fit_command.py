@@ -294,8 +294,12 @@ def test_runs_in_shards_keep_what_is_stacked(stacked_run: Path, data: Path, judg
         "--driver",
         "local",
     )
-    refused = perse(*asked, "--no-stacking")
-    assert refused.returncode == 2 and "are for runs in this process" in refused.stderr
+    refused = perse(*asked, "--stacking", judge / "stacking.json")
+    assert refused.returncode == 2 and "is for runs in this process" in refused.stderr
+    bare = perse(*asked, "--no-stacking", "--out", tmp_path / "bare")
+    assert bare.returncode == 0, bare.stderr
+    unstacked = read_run(tmp_path / "bare")
+    assert unstacked.stacked_on == 0 and not any(one.stacked for one in unstacked.judgements)
     done = perse(*asked)
     assert done.returncode == 0, done.stderr
     read = read_run(tmp_path / "run")

@@ -30,12 +30,15 @@ from perse.errors import BadInput, RunMismatch
 from perse.judging.judge import Judge
 from perse.records import PointwiseExample
 from perse.rendering.prompt import TextRenderer
+from perse.scale import SCORES
 from perse.serving import scoring
 from perse.serving.embedded import embedded_app
 from perse.serving.replicas import Replicas
 from perse.serving.scoring import score_on_servers
 from perse.serving.service import Model
 from perse.settings.serving import Limits
+from perse.stacking.file import OrdinalModel, StackedData, StackedJudge, Stacking
+from perse.stacking.sources import Known
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +52,7 @@ def reply(message: str, seed: int) -> str:
 class Server:
     """A judge server over a script, which can be lost and come back at another address only."""
 
-    def __init__(self, *, digest: str = "d", deadly: str = "", **settings: Any) -> None:
+    def __init__(self, *, digest: str = "d", deadly: str = "", stacking: Stacking | None = None, **settings: Any) -> None:
         self.asked: list[str] = []
 
         def said(message: str, seed: int) -> str:
@@ -60,7 +63,7 @@ class Server:
                     time.sleep(0.01)
             return reply(message, seed)
 
-        model = Model(lambda calls: ScriptedEngine(said), TextRenderer(), digest, False)  # type: ignore[arg-type, return-value]
+        model = Model(lambda calls: ScriptedEngine(said), TextRenderer(), digest, False, stacking=stacking)  # type: ignore[arg-type, return-value]
         self._app = embedded_app({"first": model}, SETTINGS, **settings)
         self._running = ExitStack()
         self.url = self._running.enter_context(in_thread(self._app))
@@ -93,9 +96,30 @@ def servers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Server]]:
 EXAMPLES = pointwise_examples(9, 5)
 
 
-def begun(folder: Path, *, judge: str = f"{SERVED}first", examples: list[PointwiseExample] = EXAMPLES) -> Run:
+def begun(
+    folder: Path,
+    *,
+    judge: str = f"{SERVED}first",
+    examples: list[PointwiseExample] = EXAMPLES,
+    fold: int | None = None,
+    **data: str,
+) -> Run:
     rows = [Row(one, "in", n) for n, one in enumerate(examples)]
-    return start(folder, Request(judge, LoadOptions(), SETTINGS, {"sha256": "x"}, shard_rows=8), iter(rows))
+    inputs = {"sha256": "x", **({} if fold is None else {"fold": fold})}
+    return start(folder, Request(judge, LoadOptions(), SETTINGS, inputs, shard_rows=8, data=data), iter(rows))
+
+
+def stacking(cut: float = 0.0, *, fold: int | None = None) -> Stacking:
+    return Stacking(
+        question="pointwise",
+        scale=SCORES.labels,
+        judge=StackedJudge(model="first", sha256="d"),
+        data=StackedData(sha256="reviews", fold=fold),
+        examples=10,
+        readers=(),
+        known=Known(mean=6, item_penalty=1, reader_penalty=10, texts={}, readers=()),
+        models=(OrdinalModel(sources=(), cuts=tuple(cut + n for n in range(-4, 5)), weights={}),),
+    )
 
 
 def merged(run: Run, out: Path) -> list[dict[str, Any]]:
@@ -171,6 +195,36 @@ def test_a_server_with_another_judge_or_none_of_that_name_is_refused_by_its_addr
         other.close()
     with pytest.raises(BadInput, match="of a judge that workers load"):
         score_on_servers(begun(tmp_path / "c", judge="openai:http://x/v1#m"), [servers[0].url], session="s", name="w")
+
+
+def test_what_two_servers_stack_by_two_files_is_not_one_run(tmp_path: Path) -> None:
+    with ExitStack() as running:
+        one, other, none = (Server(stacking=each) for each in (stacking(), stacking(0.5), None))
+        for each in (one, other, none):
+            running.callback(each.close)
+        with pytest.raises(
+            RunMismatch, match=f'{other.url}: .*stacking "{stacking(0.5).digest}" here, "{stacking().digest}" there'
+        ):
+            score_on_servers(begun(tmp_path / "two"), [one.url, other.url], session="s", name="w")
+        with pytest.raises(RunMismatch, match=f'{none.url}: .*stacking null here, "{stacking().digest}" there'):
+            score_on_servers(begun(tmp_path / "none"), [one.url, none.url], session="s", name="w")
+        score_on_servers(run := begun(tmp_path / "run"), [one.url], session="s", name="w")
+        assert all(answer["stacked"] for answer in merged(run, tmp_path / "all.jsonl"))
+        with pytest.raises(RunMismatch, match="stacking"):
+            score_on_servers(run, [other.url], session="s", name="w")
+
+
+def test_a_stacking_at_a_server_is_of_the_data_set_and_the_fold_that_are_asked_about(tmp_path: Path) -> None:
+    with ExitStack() as running:
+        whole, second = Server(stacking=stacking()), Server(stacking=stacking(fold=1))
+        for each in (whole, second):
+            running.callback(each.close)
+        score_on_servers(begun(tmp_path / "mine", data_digest="reviews"), [whole.url], session="s", name="w")
+        score_on_servers(begun(tmp_path / "fold", data_digest="reviews", fold=1), [second.url], session="s", name="w")
+        with pytest.raises(BadInput, match=f"the stacking at {whole.url}: .*another data set .*no_stacking=true"):
+            score_on_servers(begun(tmp_path / "other", data_digest="films"), [whole.url], session="s", name="w")
+        with pytest.raises(BadInput, match=f"the stacking at {second.url}: .*another fold .*no_stacking=true"):
+            score_on_servers(begun(tmp_path / "first", data_digest="reviews", fold=0), [second.url], session="s", name="w")
 
 
 @pytest.mark.parametrize(

@@ -252,7 +252,7 @@ def test_questions_come_with_schemas_that_fit_real_requests(http: TestClient) ->
 def test_health_ready_version_and_the_openapi_page(http: TestClient, models: dict[str, Model]) -> None:
     assert http.get("/health").status_code == 200 and http.get("/ready").json() == {"status": "ready"}
     version = http.get("/version").json()
-    assert version["models"] == {"tiny": {"sha256": models["tiny"].digest, "adapter": False}}
+    assert version["models"] == {"tiny": {"sha256": models["tiny"].digest, "adapter": False, "stacking": None}}
     assert version["engine"]["engine"] == "transformers" and version["perse"]
     assert http.get("/docs").status_code == 200
     paths = http.get("/openapi.json").json()["paths"]

@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
+from perse.engines.kind import portable
 from perse.errors import BadInput
 from perse.identity import reader_key, text_key
 from perse.judgement import Judgement, Status, Tokens
 from perse.models.finding import weights_digest
 from perse.records import Evidence, PointwiseExample, ProfileReview
 from perse.scale import SCORES
+from perse.serving.service import stacking_served
 from perse.stacking.applying import with_stacked
-from perse.stacking.beside import stacking_of, stacking_served
+from perse.stacking.beside import stacking_of
 from perse.stacking.file import (
     OrdinalModel,
     StackedData,
@@ -147,11 +149,11 @@ def test_another_judge_another_data_set_another_fold_and_another_scale_are_refus
     narrow = stacking(scale=("1", "2"), models=(OrdinalModel(sources=(), cuts=(0.0,), weights={}),))
     with pytest.raises(BadInput, match="is of the scale 1, 2"):
         narrow.refuse_others("f", judge=one.judge)
-    one.refuse_other_data("f", sha256="d", fold=None)
+    one.data.refuse_other("f", sha256="d", fold=None)
     with pytest.raises(BadInput, match="another data set .*--no-stacking"):
-        one.refuse_other_data("f", sha256="e", fold=None)
+        one.data.refuse_other("f", sha256="e", fold=None)
     with pytest.raises(BadInput, match="another fold"):
-        one.refuse_other_data("f", sha256="d", fold=1)
+        one.data.refuse_other("f", sha256="d", fold=1)
 
 
 def test_what_perse_did_not_write_is_never_replaced(tmp_path: Path) -> None:
@@ -179,6 +181,14 @@ def test_it_lies_in_the_run_of_what_a_run_left(tmp_path: Path) -> None:
     assert home(tmp_path / "run") == tmp_path / "run"
 
 
+def test_it_lies_in_the_run_also_for_whoever_stands_in_what_the_run_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "run" / "adapter").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "run" / "adapter")
+    assert home(Path()) == tmp_path / "run"
+
+
 def test_a_stacking_is_no_part_of_the_weights(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}", "utf-8")
     before = weights_digest(tmp_path)
@@ -186,16 +196,46 @@ def test_a_stacking_is_no_part_of_the_weights(tmp_path: Path) -> None:
     assert weights_digest(tmp_path) == before
 
 
-def test_the_one_beside_the_judge_is_found_and_that_of_another_refused(tmp_path: Path) -> None:
-    who = StackedIdentity()
+def test_the_one_beside_the_judge_is_found_and_that_of_another_is_as_good_as_absent(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A run's merged model and its adapter lie in one folder and are two judges."""
+    who, other = StackedIdentity(), StackedIdentity(digest="cd")
     assert stacking_of(who, [tmp_path], True) is None and stacking_of(who, [], True) is None
     write_stacking(tmp_path / "stacking.json", stacking())
-    assert stacking_of(who, [tmp_path], True) == stacking() == stacking_served("ab", tmp_path, None)
-    assert stacking_of(who, [tmp_path], False) is None
+    assert stacking_of(who, [tmp_path], True) == stacking() and stacking_of(who, [tmp_path], False) is None
+    assert not caplog.messages
+    assert stacking_of(other, [tmp_path], True) is None
+    assert [
+        one
+        for one in caplog.messages
+        if "stacking.json is left out: it was fitted on the answers of another judge, m (ab)" in one
+    ]
     with pytest.raises(BadInput, match="another judge"):
-        stacking_served("cd", tmp_path, None)
+        stacking_of(other, [], tmp_path / "stacking.json")
+
+
+def test_a_server_of_a_run_s_adapter_starts_though_the_merged_model_has_a_stacking(tmp_path: Path) -> None:
+    run = tmp_path / "first"
+    for name in ("merged", "adapter"):
+        (run / name).mkdir(parents=True)
+    place = home(run / "merged") / "stacking.json"
+    write_stacking(place, stacking())
+    assert stacking_served(run / "merged", None, "ab", True) == stacking()
+    assert stacking_served(tmp_path, run / "adapter", "cd", True) is None
+    assert stacking_served(tmp_path, None, "ab", place) == stacking()
+    assert stacking_served(tmp_path, run / "adapter", "ab", place) == stacking(), "of an adapter, the one beside it"
+    for adapter in (None, run / "adapter"):
+        assert stacking_served(run / "merged", adapter, "ab", False) is None
     with pytest.raises(BadInput, match="another judge"):
-        stacking_of(StackedIdentity(digest="cd"), [], tmp_path / "stacking.json")
+        stacking_served(tmp_path, None, "cd", place)
+
+
+def test_without_a_digest_a_served_judge_is_known_by_the_name_that_its_judgements_have(tmp_path: Path) -> None:
+    (tmp_path / "first" / "merged").mkdir(parents=True)
+    named = portable(str(tmp_path / "first" / "merged"))
+    write_stacking(tmp_path / "s.json", stacking(judge=StackedJudge(model=named)))
+    assert stacking_served(tmp_path / "first" / "merged", None, "ab", tmp_path / "s.json") is not None
 
 
 class StackedIdentity:

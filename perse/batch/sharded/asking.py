@@ -33,7 +33,7 @@ def judge_of(run: Run, *, hardware: Hardware = USUAL, trust_remote_code: bool = 
     if run.judge.startswith(SERVED):
         raise BadInput(f"{run.folder} is judged by servers; go on with perse score ... --driver http --servers URL,URL")
     folders = [Path(one.folder) for one in run.adapters.values()]
-    judge = Judge.load(run.judge, **run.loading.identity, hardware=hardware, adapters=folders)
+    judge = Judge.load(run.judge, **run.loading.identity, hardware=hardware, adapters=folders, stacking=run.stacking)
     agree(run, judge)
     at_once = 2 if judge.engine.capabilities.at_once else 1
     if not run.adapters:

@@ -34,7 +34,7 @@ from perse.judging.loading import parse_judge, portable_name
 from perse.questions import QUESTIONS, Question, question_for
 from perse.records import PointwiseExample
 from perse.secrets import redact_tree
-from perse.stacking.file import STACKING
+from perse.stacking.file import LEAVE_OUT, STACKING, StackedData
 
 LAYOUT = "shards"
 _A_PAIR = PointwiseExample(id="r/t", reviewer_id="r", item_id="t", profile=(), query="a text")
@@ -68,6 +68,8 @@ class Request:
     """The folder of the adapters that rows name."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """Of a data set: `data_folder`, where it lies, and its `data_digest`, so that baselines find its training side."""
+    stacking: bool = True
+    """Whether workers apply the stacking that lies beside the judge."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class Run:
     loading: LoadOptions
     adapters: Mapping[str, Adapter]
     """Those that rows name."""
+    stacking: bool = True
+    """As in `Request`."""
 
     @property
     def served(self) -> bool:
@@ -126,6 +130,7 @@ def start(out: Path, request: Request, rows: Iterable[Row] | Pairs) -> Run:
         "shard_rows": request.shard_rows,
         **({"fold": fold} if (fold := request.inputs.get("fold")) is not None else {}),
         **({"adapters": portable(str(request.adapters))} if request.adapters else {}),
+        **({} if request.stacking else {"stacking": False}),
     }
     named = Named(request.adapters, judge) if request.adapters else None
     with locked(out / FOLDER):  # makes the folder, and removes it again where it is left empty
@@ -180,7 +185,7 @@ def read(out: Path) -> Run:
         raise BadInput(
             f"{out / FOLDER} is of {plan.rows:,} examples, and {MANIFEST} of {context.get('examples')}; score into another folder"
         )
-    return Run(out, plan, question, settings, judge, loading, adapters)
+    return Run(out, plan, question, settings, judge, loading, adapters, stacking=run.get("stacking", True) is not False)
 
 
 def refuse_own_inputs(run: Run, out: Path) -> None:
@@ -207,14 +212,26 @@ def agree(run: Run, judge: Judge) -> None:
         BadInput: its stacking is of another data set.
     """
     some = run.plan.examples(run.plan.shards[0])[:32]
-    if judge.stacking is not None and (digest := read_manifest(run.folder).get("context", {}).get("data_digest")):
-        fold = read_manifest(run.folder).get("run", {}).get("fold")
-        judge.stacking.refuse_other_data(STACKING, sha256=str(digest), fold=fold)
+    if judge.stacking is not None:
+        refuse_other_data(run, judge.stacking.data, STACKING)
     mine = {
         "judge": judge.for_manifest,
         "prompts_sha256": judge.prompt_digest(run.question, some, run.settings),
     }
     agree_on(run, mine)
+
+
+def refuse_other_data(run: Run, numbers: StackedData, where: object, *, leave_out: str = LEAVE_OUT) -> None:
+    """That a stacking has the numbers of the data set that a run asks about; of a run of files nothing is known.
+
+    Args:
+        leave_out: as in `StackedData.refuse_other`.
+    Raises:
+        BadInput: it has those of another.
+    """
+    manifest = read_manifest(run.folder)
+    if digest := manifest.get("context", {}).get("data_digest"):
+        numbers.refuse_other(where, sha256=str(digest), fold=manifest.get("run", {}).get("fold"), leave_out=leave_out)
 
 
 def agree_on(run: Run, mine: Mapping[str, Any]) -> None:
@@ -225,13 +242,19 @@ def agree_on(run: Run, mine: Mapping[str, Any]) -> None:
         return
     known = read_object(path, remedy="score into another folder")
     if known != told:
+        here, there = _named_values(told), _named_values(known)
         differing = sorted(
-            f"{name} {json.dumps(value)} here, {json.dumps(known.get(part, {}).get(name) if isinstance(known.get(part), dict) else known.get(part))} there"
-            for part, values in told.items()
-            for name, value in (values.items() if isinstance(values, dict) else [(part, values)])
-            if (known.get(part, {}).get(name) if isinstance(values, dict) else known.get(part)) != value
+            f"{name} {json.dumps(here.get((part, name)))} here, {json.dumps(there.get((part, name)))} there"
+            for part, name in here.keys() | there.keys()
+            if here.get((part, name)) != there.get((part, name))
         )
         raise RunMismatch(f"{run.folder} has answers of another judge ({'; '.join(differing)}); score into another folder")
+
+
+def _named_values(told: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
+    """Every value of a `judge.json`, by its part and its name there."""
+    parts = {part: values if isinstance(values, dict) else {part: values} for part, values in told.items()}
+    return {(part, name): value for part, values in parts.items() for name, value in values.items()}
 
 
 def _planned(

@@ -123,9 +123,11 @@ def refuse_for_servers(asked: Question, workers: int | None) -> None:
     given = [f"--{name}" for name, value in vars(asked.loading).items() if value != usual[name]]
     given += ["--workers"] if workers is not None else []
     given += ["--trust-remote-code"] if asked.trust_remote_code else []
+    given += ["--stacking"] if asked.stacked_by.stacking else []
+    given += ["--no-stacking"] if asked.stacked_by.no_stacking else []
     if given:
         raise BadInput(
-            f"{', '.join(given)}: of judges that are loaded here, and not of --driver http; a server has settings of its own (perse serve)"
+            f"{', '.join(given)}: of judges that are loaded here, and not of --driver http; a server has settings of its own (perse serve, such as no_stacking=true)"
         )
 
 
@@ -165,10 +167,10 @@ def begin(asked: Question, out: Path, shard_rows: int, *, served: bool = False) 
     else:
         _refuse_views(asked, f"{place} and other files of examples")
         rows, inputs = read_inputs(place), {"sha256": known(place)}
-    if asked.stacked_by.given is not True:
+    stacking = asked.stacked_by.given
+    if isinstance(stacking, Path):
         raise BadInput(
-            "--stacking and --no-stacking are for runs in this process; workers and servers take the one beside the judge: leave them or "
-            "--driver out"
+            "--stacking is for runs in this process; workers take the one beside the judge: leave it or --driver out"
         )
     request = Request(
         judge=f"{SERVED}{judge}" if served else judge,
@@ -181,6 +183,7 @@ def begin(asked: Question, out: Path, shard_rows: int, *, served: bool = False) 
         limit=asked.limit,
         adapters=asked.adapters,
         data=data,
+        stacking=stacking,
     )
     with err.status("planning"):
         run = start(out, request, rows)
