@@ -1,6 +1,6 @@
 """What is known of one text for one reader, as numbers: the features that a stacking combines, by the source that they come from.
 
-    judge      the exact distribution of the judge: its mean, and its log-odds, the mean over k of logit P(score > k)
+    judge      the exact distribution of the judge (`Judgement.exact`): its mean, and its log-odds, the mean over k of logit P(score > k)
     reader     how the scores shown of the reader differ from the training mean, shrunk:   b_u = sum_j (r_j - mu) / (reader_penalty + n)
     others     how training readers' scores of the text do:                               b_i = sum (r - mu) / (item_penalty + their number)
     bias       user+item bias (Koren, 2010):  mu + b_i + sum_j (r_j - mu - b_i(j)) / (reader_penalty + n), on the scale
@@ -93,7 +93,7 @@ def present(features: Mapping[str, float]) -> frozenset[str]:
 def features(example: PointwiseExample, judgement: Judgement | None, known: Known) -> Features:
     """The features of one example; `judgement` None: no judge was asked."""
     found: Features = {}
-    if judgement is not None and judgement.status is Status.OK and judgement.distribution:
+    if judgement is not None and judgement.status is Status.OK and judgement.distribution and judgement.exact is not False:
         found |= _of_judge(judgement.distribution)
     if example.profile:
         found["reader"] = _shrunk([past.score - known.mean for past in example.profile], known)

@@ -77,6 +77,8 @@ def test_what_is_there_is_used_and_what_is_absent_is_said() -> None:
     assert lacking is not None and lacking.without == ("content",)
     bare = with_stacked(stacking(), example(), judgement(distribution=None, expected=None)).stacked
     assert bare is not None and bare.without == ("judge", "content")
+    read = with_stacked(stacking(), example(), judgement(exact=False)).stacked
+    assert read == bare, "read from the likeliest tokens alone"
     assert sum(whole.distribution.values()) == pytest.approx(1) and whole.expected != lacking.expected
 
 

@@ -17,7 +17,7 @@ def known_of(train: Sequence[PointwiseExample]) -> Known:
     Raises:
         BadInput: the training side holds no score.
     """
-    model = fit_bias_model([_by_text(example) for example in train])
+    model = fit_bias_model([by_text(example) for example in train])
     texts = {key: (float(model.total[row]), int(model.number[row])) for key, row in model.row_of.items()}
     if not texts:
         raise BadInput("the training side holds no score of any text; build the data set with more readers")
@@ -30,7 +30,7 @@ def known_of(train: Sequence[PointwiseExample]) -> Known:
     )
 
 
-def _by_text(example: PointwiseExample) -> PointwiseExample:
+def by_text(example: PointwiseExample) -> PointwiseExample:
     """The same with texts in the place of items: where a stacking is applied, a text is known by itself alone."""
     profile = tuple(past.model_copy(update={"item_id": text_key(past.text)}) for past in example.profile)
     return example.model_copy(update={"item_id": text_key(example.query), "profile": profile})

@@ -17,6 +17,7 @@ from perse.evaluation.shared_texts import crossed, to_draw, works
 from perse.evaluation.stacking.adding import Measured, Told, measure
 from perse.evaluation.stacking.crossing import CrossFitted, Models, Rows, columns, subsets
 from perse.evaluation.stacking.known import known_of
+from perse.evaluation.stacking.renamed import under_other_names
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.intervals import FEWEST_REVIEWERS
 from perse.evaluation.stats.ordinal import label_distributions
@@ -96,6 +97,7 @@ def fit(
     kept: list[tuple[PointwiseExample, float]] = []
     found, known, given = [], [], []
     left_out: set[str] = set()
+    renamed: set[str] = set()
     unanswered = 0
     for fold in folds:
         train = _single_texts(fold.train or ())
@@ -103,16 +105,18 @@ def fit(
             raise BadInput("the training side of the data set is not at hand; name its folder with --train-data")
         trained = {example.reviewer_id for example in train}
         known.append(known_of(train))
-        for example in _single_texts(fold.examples):
-            if example.reference is None:
-                continue
-            if example.reviewer_id in trained:
+        asked = [example for example in _single_texts(fold.examples) if example.reference is not None]
+        again = under_other_names(train, [example for example in asked if example.reviewer_id not in trained])
+        renamed |= again
+        for example in asked:
+            if example.reviewer_id in trained | again:
                 left_out.add(example.reviewer_id)
                 continue
             judgement = by_id.get(example.id) if by_id is not None else None
             if by_id is not None and (judgement is None or judgement.status is not Status.OK):
                 unanswered += 1
                 continue
+            assert example.reference is not None
             kept.append((example, float(example.reference.score)))
             given.append(judgement)
             found.append(features(example, judgement, known[-1]))
@@ -123,8 +127,10 @@ def fit(
     whose = np.array([number[example.reviewer_id] for example in examples], dtype=np.int64)
     rows = Rows.of(found, np.array([score for _, score in kept]), whose)
     if judgements is not None and JUDGE not in rows.sources:
+        read = any(one is not None and one.distribution and one.exact is False for one in given)
+        lack = "has its distribution from the likeliest tokens alone (exact: false)" if read else "lacks a distribution"
         raise BadInput(
-            "none of the answers has a distribution, which is what is combined with the numbers; score with an engine that gives exact ones"
+            f"every answer {lack}, and an exact one is what is combined with the numbers; score with an engine that gives exact ones"
         )
     two_way = to_draw(examples, resample) == "two-way"
     bootstrap = Bootstrap.over(whose, resamples=resamples, seed=seed, item=works(examples) if two_way else None)
@@ -135,8 +141,17 @@ def fit(
             if left_out
             else []
         ),
+        *(
+            [
+                f"{len(renamed)} of them stand here under other names than there, and are known by their scores; when a stacking is applied, "
+                "readers are known by name: score with the names of the training side"
+            ]
+            if renamed
+            else []
+        ),
         *([f"{unanswered} examples without an answer are left out"] if unanswered else []),
         *_absent(rows),
+        *_fewer(raw),
         *crossed(examples, two_way=two_way),
     ]
     measured = measure(CrossFitted.of(rows, seed=seed), raw, bootstrap, on_progress=on_progress)
@@ -181,6 +196,16 @@ def _absent(rows: Rows) -> list[str]:
     return said
 
 
+def _fewer(raw: Sequence[Told]) -> list[str]:
+    """Which rows are of some of the examples alone."""
+    there = [(told.name, int((~np.isnan(told.values)).sum()), len(told.values)) for told in raw]
+    return [
+        f"the row '{name}' is of {some} of {number} examples, those that have it"
+        for name, some, number in there
+        if some < number
+    ]
+
+
 def _raw(examples: Sequence[PointwiseExample], judgements: Sequence[Judgement | None], rows: Rows) -> list[Told]:
     """What single sources say as they stand."""
     found = []
@@ -191,7 +216,7 @@ def _raw(examples: Sequence[PointwiseExample], judgements: Sequence[Judgement | 
         found.append(Told.of(IN_WORDS[JUDGE], told))
     found.append(Told(IN_WORDS[BIAS], rows.features[:, columns([BIAS])[0]]))
     averages = np.array([_average(example) for example in examples])
-    if not np.isnan(averages).any():
+    if not np.isnan(averages).all():
         found.append(Told("profile average", averages))
     return found
 

@@ -72,7 +72,7 @@ def _answer(fitted: Fitted, *, judged: bool) -> str:
         first = f"{_adds(IN_WORDS[JUDGE], measured.added[JUDGE][_LED_BY], together)} "
     best = WITHOUT_JUDGE if judged else ALL
     gain = measured.over.get((best, IN_WORDS[BIAS]))
-    than = f", {shown(gain[_LED_BY], digits=_DIGITS)} more than user+item bias" if gain else ""
+    than = f", {_than(IN_WORDS[BIAS], gain[_LED_BY], levels[best][_LED_BY])}" if gain else ""
     numbers = "The numbers alone reach" if judged else "The numbers that need no judge reach"
     both = f"; with it {shown(together, digits=_DIGITS)}" if judged else ""
     return f"{first}{numbers} a tau-b of {shown(levels[best][_LED_BY], digits=_DIGITS)}{than}{both}."
@@ -86,6 +86,16 @@ def _adds(what: str, gain: Estimate, together: Estimate) -> str:
     if gain.below_zero:
         return f"{capital} adds nothing to the numbers that need no judge: with it Kendall's tau-b changes by {value}."
     return f"{capital} is not shown to add anything to the numbers that need no judge: {value} of Kendall's tau-b."
+
+
+def _than(other: str, gain: Estimate, reached: Estimate) -> str:
+    """As `_adds`."""
+    value = shown(gain, digits=_DIGITS)
+    if gain.above_zero and reached.above_zero:
+        return f"{value} more than {other}"
+    if gain.below_zero:
+        return f"which is less than {other} reaches ({value})"
+    return f"which is not shown to be more than {other} reaches ({value})"
 
 
 def _cells(columns: Mapping[str, Estimate]) -> tuple[Cell, ...]:

@@ -1,5 +1,7 @@
 """A stacking knows what its sources know, on readers that it was not fitted on; and says so only where it does."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from stacking_credit import coverage, rows_of
@@ -12,9 +14,11 @@ from perse.evaluation.stacking.adding import Told, gains
 from perse.evaluation.stacking.crossing import CrossFitted, Models, Rows, subsets
 from perse.evaluation.stacking.known import known_of
 from perse.evaluation.stacking.making import fit
+from perse.evaluation.stacking.renamed import under_other_names
 from perse.evaluation.stacking.telling import fit_result
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.records import PointwiseExample
+from perse.results.result import Estimate, Interval
 from perse.stacking.applying import stacked, with_stacked
 from perse.stacking.file import StackedData, StackedJudge
 from perse.stacking.sources import Known, features
@@ -145,6 +149,17 @@ def test_what_is_written_says_of_a_judged_text_what_the_models_do(train: list[Po
         assert list(one.distribution.values()) == pytest.approx(told[row].tolist(), abs=1e-9) and not one.without
 
 
+def test_the_profile_average_is_told_of_those_who_have_a_profile_and_it_is_said(train: list[PointwiseExample]) -> None:
+    examples, _ = world(20, seed=8, knows=0)
+    bare = [one.model_copy(update={"profile": ()}) for one in examples[:8]]
+    found = fit([Fold([*bare, *examples[8:]], train)], None, resamples=100)
+    level = found.measured.levels["profile average"]["kendall"]
+    assert level.value is not None and level.items == 152 and found.measured.levels["stacked"]["kendall"].items == 160
+    assert "the row 'profile average' is of 152 of 160 examples, those that have it" in found.notes
+    none = fit([Fold([one.model_copy(update={"profile": ()}) for one in examples], train)], None, resamples=100)
+    assert "profile average" not in none.measured.levels
+
+
 def test_numbers_alone_are_measured_without_a_judge(train: list[PointwiseExample]) -> None:
     examples, _ = world(20, seed=8, knows=0)
     found = fit([Fold(examples, train)], None, resamples=100)
@@ -197,8 +212,62 @@ def test_constant_training_scores_are_no_error() -> None:
 def test_answers_without_distributions_are_refused(train: list[PointwiseExample]) -> None:
     examples, judgements = world(20, seed=2, knows=1)
     bare = [one.model_copy(update={"distribution": None, "expected": None}) for one in judgements]
-    with pytest.raises(BadInput, match="none of the answers has a distribution"):
+    with pytest.raises(BadInput, match="every answer lacks a distribution"):
         fit([Fold(examples, train)], bare)
+
+
+def test_distributions_from_the_likeliest_tokens_are_none(train: list[PointwiseExample]) -> None:
+    examples, judgements = world(20, seed=2, knows=1)
+    read = [one.model_copy(update={"exact": False}) for one in judgements]
+    with pytest.raises(BadInput, match="from the likeliest tokens alone \\(exact: false\\)"):
+        fit([Fold(examples, train)], read)
+    some = fit([Fold(examples, train)], [*read[:40], *judgements[40:]], resamples=100)
+    assert "the language model: absent for 40 of 160 examples" in some.notes
+
+
+def test_readers_of_the_training_side_under_other_names_are_left_out_and_it_is_said(train: list[PointwiseExample]) -> None:
+    examples, judgements = world(20, seed=6, knows=1)
+    _, of_train = world(60, seed=1, knows=0)
+    again = [one.model_copy(update={"reviewer_id": f"pseudonym of {one.reviewer_id}"}) for one in train[:80]]
+    found = fit([Fold([*examples, *again], train)], [*judgements, *of_train[:80]], resamples=100)
+    assert {*found.readers} == {one.reviewer_id for one in examples}
+    assert any(note.startswith("10 of them stand here under other names") for note in found.notes)
+
+
+@pytest.mark.slow
+def test_strangers_are_hardly_taken_for_readers_of_the_training_side(train: list[PointwiseExample]) -> None:
+    """Also where they have many texts in common with many, and where readers give one score to all."""
+    for seed in range(8):
+        assert not under_other_names(train, world(60, seed=100 + seed, knows=0, each=60)[0])
+    tens = [
+        one.model_copy(update={"profile": (), "reference": one.reference.model_copy(update={"score": 10})})
+        for one in train
+        if one.reference
+    ]
+    strangers = [one.model_copy(update={"reviewer_id": f"another {one.reviewer_id}"}) for one in tens]
+    assert not under_other_names(tens, strangers)
+
+
+@pytest.mark.parametrize(
+    "low, high, said",
+    [
+        (0.01, 0.03, "+0.020 [0.010, 0.030] more than user+item bias"),
+        (-0.01, 0.05, "not shown to be more than"),
+        (-0.05, -0.01, "less than"),
+    ],
+)
+@pytest.mark.parametrize("judged", [True, False])
+def test_more_than_user_and_item_bias_is_said_only_where_it_is_shown(
+    train: list[PointwiseExample], low: float, high: float, said: str, judged: bool
+) -> None:
+    examples, judgements = world(20, seed=8, knows=0)
+    found = fit([Fold(examples, train)], judgements if judged else None, resamples=100)
+    (best,) = {one for one, _ in found.measured.over}
+    gain = Estimate(value=(low + high) / 2, interval=Interval(low=low, high=high), items=160, difference=True)
+    over = {(best, "user+item bias"): dict.fromkeys(("kendall", "within_kendall", "mae", "rps"), gain)}
+    told = fit_result(replace(found, measured=replace(found.measured, over=over)), judged=judged, written=None)
+    assert said in told.answer
+    assert (" more than user+item bias;" in told.answer or " more than user+item bias." in told.answer) == (low > 0)
 
 
 def test_no_training_side_is_refused() -> None:
