@@ -143,8 +143,8 @@ def fit(
         ),
         *(
             [
-                f"{len(renamed)} of them stand here under other names than there, and are known by their scores; when a stacking is applied, "
-                "readers are known by name: score with the names of the training side"
+                f"{len(renamed)} of them stand here under other names than there, and are known by their scores, which those of few texts are "
+                "not, and nobody is when a stacking is applied: score with the names of the training side"
             ]
             if renamed
             else []

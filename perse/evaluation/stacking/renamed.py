@@ -9,14 +9,20 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from math import log
+from math import prod
+
+from scipy import stats
 
 from perse.evaluation.baselines.bias import training_reviews
 from perse.evaluation.stacking.known import by_text
 from perse.records import PointwiseExample
+from perse.scale import SCORES
 
-BY_CHANCE = 0.01
-"""Of all judged readers together: how many may be taken for somebody of the training side by chance."""
+BY_CHANCE = 0.02
+"""Of those who are taken for somebody of the training side, how many may be so by chance (false discovery rate: Benjamini and Hochberg, 1995): where
+many are, fewer scores are enough."""
+
+LABELS = len(SCORES.labels)
 
 Scores = dict[str, dict[str, int]]
 """By reader, by text."""
@@ -31,16 +37,16 @@ def under_other_names(train: Sequence[PointwiseExample], judged: Iterable[Pointw
             of_text[text][reader] = score
     counts = {text: Counter(given.values()) for text, given in of_text.items()}
     usual = Counter(score for given in trained.values() for score in given.values())
-    return {reader for reader, mine in others.items() if _is_one(mine, of_text, counts, usual, BY_CHANCE / len(others))}
+    if not others:
+        return set()
+    chances = stats.false_discovery_control([_by_chance(mine, of_text, counts, usual) for mine in others.values()])
+    return {reader for reader, chance in zip(others, chances, strict=True) if chance < BY_CHANCE}
 
 
-def _is_one(
-    mine: Mapping[str, int],
-    of_text: Mapping[str, Mapping[str, int]],
-    counts: Mapping[str, Counter[int]],
-    usual: Counter[int],
-    chance: float,
-) -> bool:
+def _by_chance(
+    mine: Mapping[str, int], of_text: Mapping[str, Mapping[str, int]], counts: Mapping[str, Counter[int]], usual: Counter[int]
+) -> float:
+    """How many training readers a stranger would agree with as with the best that `mine` agrees with; at most 1, also without any."""
     common: Counter[str] = Counter()
     same: Counter[str] = Counter()
     for text, score in mine.items():
@@ -49,19 +55,17 @@ def _is_one(
             same[reader] += theirs == score
     [(most_often, _)] = Counter(mine.values()).most_common(1)
 
-    def by_chance(reader: str) -> float:
-        """log P of what a stranger would have to give to agree with `mine` as this reader does."""
-        return sum(
-            log((counts[text][score] - 1 + usual[score] / usual.total()) / counts[text].total())
-            for text, score in mine.items()
-            if score != most_often and reader in of_text.get(text, {})
+    def share(text: str, score: int) -> float:
+        """Of the text's other training readers those who gave it this score, with as many more as there are scores, who score as all do."""
+        return (counts[text][score] - 1 + LABELS * usual[score] / usual.total()) / (counts[text].total() - 1 + LABELS)
+
+    def of_one(reader: str) -> float:
+        informative = [text for text, score in mine.items() if score != most_often and reader in of_text.get(text, {})]
+        return prod(share(text, mine[text]) for text in informative) * sum(
+            number >= common[reader] for number in common.values()
         )
 
-    agreeing = [reader for reader, number in common.items() if same[reader] == number]
-    return any(
-        by_chance(reader) + log(sum(number >= common[reader] for number in common.values())) < log(chance)
-        for reader in agreeing
-    )
+    return min([1.0, *(of_one(reader) for reader, number in common.items() if same[reader] == number)])
 
 
 def _scores(examples: Iterable[PointwiseExample]) -> Scores:
