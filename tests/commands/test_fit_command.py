@@ -160,14 +160,49 @@ def test_no_stacking_leaves_it_out(fitted: Path, judge: Path, tmp_path: Path) ->
     assert both.returncode == 2 and "cannot be given together" in both.stderr
 
 
-def test_a_stacking_of_another_judge_is_refused_when_it_is_loaded(
-    fitted: Path, answering_model: Path, judge: Path, tmp_path: Path
+def test_a_stacking_of_another_judge_is_refused_where_it_was_named_and_left_out_where_it_was_found(
+    fitted: Path, judge: Path, tmp_path: Path
 ) -> None:
     told = json.loads(fitted.read_text("utf-8"))
     told["judge"]["sha256"] = "0" * 64
     (tmp_path / "s.json").write_text(json.dumps(told), "utf-8")
     done = perse("ask", "--judge", judge, "--reviews", _mine(judge), "--text", "A", *ASKED, "--stacking", tmp_path / "s.json")
     assert done.returncode == 2 and "was fitted on the answers of another judge" in done.stderr
+    other = tmp_path / "judge"
+    other.mkdir()
+    for part in judge.iterdir():
+        (other / part.name).write_bytes(part.read_bytes())
+    (other / "stacking.json").write_text(json.dumps(told), "utf-8")
+    done = perse("ask", "--judge", other, "--reviews", _mine(judge), "--text", "A", *ASKED, "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["stacked"] is None, done.stderr
+    assert "stacking.json is left out: it was fitted on the answers of another judge" in " ".join(done.stderr.split())
+
+
+def test_a_reader_of_the_training_side_has_nothing_stacked(fitted: Path, data: Path, judge: Path, tmp_path: Path) -> None:
+    asked = ("score", "--examples", data, "--judge", judge, "--split", "train", "--limit", 3, *ASKED, "--out", tmp_path / "run")
+    done = perse(*asked)
+    assert done.returncode == 0 and "3 of 3 examples have nothing stacked" in " ".join(done.stderr.split()), done.stderr
+    answers = read_run(tmp_path / "run").judgements
+    assert [(one.stacked, "training side" in (one.not_stacked or "")) for one in answers] == [(None, True)] * 3
+
+
+def test_what_stacks_at_servers_is_theirs_to_say(judge: Path, data: Path, tmp_path: Path) -> None:
+    asked = (
+        "score",
+        "--examples",
+        data,
+        "--judge",
+        "first",
+        "--out",
+        tmp_path / "run",
+        "--driver",
+        "http",
+        "--servers",
+        "http://x:1",
+    )
+    for given in (("--no-stacking",), ("--stacking", "s.json")):
+        done = perse(*asked, *given)
+        assert done.returncode == 2 and "no_stacking=true" in done.stderr and given[0] in done.stderr
 
 
 @pytest.mark.slow
