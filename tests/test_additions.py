@@ -191,6 +191,7 @@ def test_answers_on_another_scale_than_the_true_ones_are_not_held_against_them(p
     assert not (place / "none").exists()
 
 
+@pytest.mark.slow
 def test_the_server_lists_and_neutralises_them(place: Path) -> None:
     code = """
 from fastapi import FastAPI

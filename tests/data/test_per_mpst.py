@@ -286,6 +286,7 @@ def test_plots_as_they_are_come_with_a_warning(tmp_path: Path) -> None:
     assert "rewriting" not in load_folder(tmp_path / "set").manifest
 
 
+@pytest.mark.slow
 def test_a_table_of_items_is_rewritten_for_any_data_set(tmp_path: Path) -> None:
     items = SAMPLES / "items.jsonl"
     run("data", "anonymize", "--items", str(items), "--out", str(tmp_path / "a.jsonl"))

@@ -186,6 +186,7 @@ def run_of(docs: Path, out: Path, **settings: Any) -> Path:
     return Poll(longer).vote(out, read_documents(docs).documents, **settings)
 
 
+@pytest.mark.slow
 def test_runs_stand_above_the_metrics_and_by_their_folders_names(docs: Path, tmp_path: Path) -> None:
     result = result_of(docs, run_of(docs, tmp_path / "mine"), run_of(docs, tmp_path / "plain", roles=()))
     pooled = next(one for one in result.tables if one.title == "Pooled")
@@ -193,6 +194,7 @@ def test_runs_stand_above_the_metrics_and_by_their_folders_names(docs: Path, tmp
     assert not any(table.title.startswith("By wording") for table in result.tables)
 
 
+@pytest.mark.slow
 def test_of_several_wordings_each_and_their_mean_as_published_stand_beside_the_mean_score(docs: Path, tmp_path: Path) -> None:
     result = result_of(docs, run_of(docs, tmp_path / "five", roles=(), wordings=(0, 2, 4)))
     table = next(one for one in result.tables if one.title.startswith("By wording"))

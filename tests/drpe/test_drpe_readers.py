@@ -226,6 +226,7 @@ def shares_of(*orders: np.ndarray) -> Shares:  # type: ignore[type-arg]
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("texts", "readers", "taste"), [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 1)], ids=["nothing", "texts", "readers", "taste", "all"]
 )  # fmt: skip

@@ -208,6 +208,7 @@ def test_a_text_that_follows_the_schema_by_itself_is_written_as_without_one(fold
     assert all(follows(guided, loose) for _, guided in pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_schema_leaves_no_choice_in_is_written_in_the_tokenizers_own_tokens(
     tokenizers: dict[str, Any], engines: dict[str, TransformersEngine], kind: str

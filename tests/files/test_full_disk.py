@@ -195,6 +195,7 @@ def test_output_to_a_full_disk_is_one_sentence_too() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full")
 def test_where_messages_go_to_a_full_disk_too_the_exit_code_says_it() -> None:
     with Path("/dev/full").open("w") as full:

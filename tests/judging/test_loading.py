@@ -149,6 +149,7 @@ def test_a_judge_trained_on_another_fold_is_refused_however_it_is_named(shape: s
     check_unseen("openai:http://127.0.0.1/v1#x", loaded)
 
 
+@pytest.mark.slow
 def test_the_core_names_judges_and_helps_without_torch_or_servers() -> None:
     """Heavy packages are imported where they are used, so that help and names cost nothing."""
     code = (

@@ -98,6 +98,7 @@ def test_nothing_is_compared_where_a_judge_gives_no_scores() -> None:
         found({"onlysum": [[60.0] * 6] * 12, "rehearsal": [[None] * 6] * 12})
 
 
+@pytest.mark.slow
 def test_a_summary_that_suits_one_product_is_no_evidence_of_many() -> None:
     """150 readers, 10 products: what a method is worth is drawn once for each product. Readers alone would be sure of nearly any difference."""
     samples = [sample(n) for n in range(150)]
@@ -167,6 +168,7 @@ def test_no_difference_is_told_as_one_and_a_negative_one_as_lower() -> None:
     assert "lower than OnlySum" in rehearsal_result(found({"onlysum": noise, "sum-perchan": worse})).answer
 
 
+@pytest.mark.slow
 def test_chance_is_rarely_called_a_difference() -> None:
     """Three methods that differ by noise alone, 15 readers: with Holm's adjustment one of six differences is told in at most some 5% of worlds."""
     samples = [sample(n) for n in range(15)]

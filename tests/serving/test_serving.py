@@ -446,6 +446,7 @@ def test_a_server_whose_engine_died_ends_with_another_code_than_one_whose_settin
     assert done.returncode == 3 and "perse: vLLM's engine stopped, and the server with it" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.numeric
 def test_the_client_asks_one_and_many(url: str, rounded: Callable[[Any], Any]) -> None:
     first, second = pointwise_examples(1, 2)

@@ -296,6 +296,7 @@ def test_an_argument_that_is_not_utf_8_is_refused_by_number(monkeypatch: pytest.
     assert left.value.code == 2 and "argument 3, 'caf\\udce9', is not UTF-8" in said and "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_closed_streams_are_no_failure_and_no_file_takes_their_place(tmp_path: Path) -> None:
     samples = Path(__main__.__file__).parent / "samples"
     given = ["data", "pointwise", "--reviews", samples / "reviews.jsonl", "--items", samples / "items.jsonl", "--k", "1"]
@@ -395,6 +396,7 @@ def test_every_seed_of_the_command_line_is_refused_below_zero_before_anything_is
     assert len(found) > 20 and not [name for name, least in found.items() if least != 0]
 
 
+@pytest.mark.slow
 def test_a_stdout_that_cannot_write_our_characters_gets_them_escaped(tmp_path: Path) -> None:
     table = tmp_path / "reviews.jsonl"
     table.write_text(

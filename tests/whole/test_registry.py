@@ -162,12 +162,14 @@ def test_a_package_that_fails_while_it_is_used_is_named(site: Path, command: tup
     assert "Traceback" not in done.stderr and "bug of perse" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_command_of_another_package_ends_as_it_says(site: Path) -> None:
     assert used(site, "choir", "sing").returncode == 3
     told = used(site, "choir", "tell")
     assert told.returncode == 1 and KEY not in told.stderr
 
 
+@pytest.mark.slow
 def test_a_consumer_takes_no_command_of_perse_and_breaks_none(site: Path) -> None:
     done = used(site, "data", "samples", "--help")
     assert done.returncode == 0

@@ -48,6 +48,7 @@ def past(*items: str, text: str = "Some other story.") -> tuple[ProfileReview, .
     return tuple(ProfileReview(text=f"{text} {n}", review="fine", score=7, item_id=one) for n, one in enumerate(items))
 
 
+@pytest.mark.slow
 @given(
     names=st.lists(NAMES, min_size=1, max_size=12, unique=True),
     wants=st.lists(st.one_of(st.none(), st.lists(st.integers(0, 11), max_size=12)), min_size=1, max_size=8),
@@ -123,6 +124,7 @@ def test_a_text_that_stands_word_for_word_in_the_profile_is_not_asked_about(tmp_
 WORDS = [f"word{n}" for n in range(30)]
 
 
+@pytest.mark.slow
 @given(
     shown=st.lists(st.sets(st.integers(0, 29), max_size=4), min_size=1, max_size=6),
     past=st.lists(st.sets(st.integers(0, 29), max_size=4), max_size=3),
@@ -234,6 +236,7 @@ def test_columns_of_a_catalogue_have_the_names_that_raw_files_have(tmp_path: Pat
     assert [(one.reader, one.text) for one in read_candidates(str(tmp_path / "c.csv"))] == [("7", "b")]
 
 
+@pytest.mark.slow
 @given(
     scores=st.lists(
         st.lists(st.one_of(st.none(), st.sampled_from([1.5, 2.0, 7.25])), min_size=6, max_size=6), min_size=1, max_size=5

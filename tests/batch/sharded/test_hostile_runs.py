@@ -127,6 +127,7 @@ def test_a_file_that_a_run_was_planned_from_is_not_replaced_by_its_answers(tmp_p
     assert source.read_text() == "mine\n"
 
 
+@pytest.mark.slow
 def test_no_changed_byte_of_an_answer_is_taken_for_an_answer(tmp_path: Path) -> None:
     run = begun(tmp_path)
     answered(run)

@@ -236,6 +236,7 @@ def test_the_mean_of_two_annotators_covers_the_truth(twice: int) -> None:
     assert len(hits) > 290 and 0.925 <= np.mean(hits) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REAL.exists(), reason="SummEval-OP is not at ../shared/data")
 def test_real_annotators_agree_as_the_packages_say() -> None:
     krippendorff = pytest.importorskip("krippendorff")

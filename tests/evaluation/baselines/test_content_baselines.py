@@ -116,6 +116,7 @@ def test_one_training_reader_is_enough_to_say_something() -> None:
     assert all(one.predictions for one in content_baselines(unseen, train, vectors))
 
 
+@pytest.mark.slow
 def test_a_judge_is_told_which_baseline_knows_more() -> None:
     """Also where the texts are new, so that what others gave them is not known."""
     train, unseen = critics(60, seed=1, texts=range(40)), critics(20, seed=2, texts=range(40, 60))
@@ -139,6 +140,7 @@ def test_folds_have_each_their_own() -> None:
     assert all(not row.unavailable for row in evaluate(folds[0].examples, judge[:36], train=folds[0].train).rows[:4])
 
 
+@pytest.mark.slow
 def test_baselines_that_know_the_answers_are_not_held_against_a_judge() -> None:
     """`perse score --split train`, evaluated on its own training side: these rows read the answers, of pure noise too."""
     train = critics(12, seed=1)

@@ -45,6 +45,7 @@ def test_a_tenth_for_every_score_is_wrong_where_scores_are_not_as_frequent() -> 
     assert calibration_error(same) > np.quantile(chance_errors(same, seed=0), 0.95)
 
 
+@pytest.mark.slow
 def test_shares_of_the_wrong_scores_are_wrong() -> None:
     # 5, 15, 18 and 62 of 100, where 15 and 18 changed places: 18 and 15 fall into one bin, and of one heap that bin is right.
     truth = np.repeat(np.arange(4), [50, 150, 180, 620])

@@ -263,6 +263,7 @@ def test_without_a_profile_and_training_data_the_baseline_is_said_to_be_missing(
     )
 
 
+@pytest.mark.slow
 def test_the_values_of_all_baselines_stand_beside_the_judges() -> None:
     train = world(10, seed=5)
     both = judges(one=2, two=2)
@@ -464,6 +465,7 @@ def test_above_a_baseline_that_is_below_chance_is_not_called_better() -> None:
     assert all(" is above profile average, but not shown to be better than chance: " in verdict for verdict in verdicts)
 
 
+@pytest.mark.slow
 def test_a_judge_is_not_better_whose_lead_other_texts_could_turn() -> None:
     # Everybody reads the same 12 texts, and both judges err by text: by exchange of reviewers alone one leads surely, since what is
     # random, the texts, is the same on both sides of every exchange.

@@ -225,6 +225,7 @@ def test_distributions_from_the_likeliest_tokens_are_none(train: list[PointwiseE
     assert "the language model: absent for 40 of 160 examples" in some.notes
 
 
+@pytest.mark.slow
 def test_readers_of_the_training_side_under_other_names_are_left_out_and_it_is_said(train: list[PointwiseExample]) -> None:
     examples, judgements = world(20, seed=6, knows=1)
     _, of_train = world(60, seed=1, knows=0)

@@ -100,6 +100,7 @@ def test_a_tracker_that_cannot_begin_is_refused_in_a_sentence_without_its_passwo
     assert "pass-w0rd" not in said and "\n" not in said
 
 
+@pytest.mark.slow
 def test_a_tracker_that_fails_later_is_left_out_and_training_goes_on(
     renderer: Renderer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -152,6 +153,7 @@ def test_tensorboard_writes_through_no_link_and_into_no_file(tmp_path: Path) -> 
         trackers(("tensorboard",), tmp_path)
 
 
+@pytest.mark.slow
 def test_tensorboard_forgets_a_run_that_begins_again(renderer: Renderer, tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="not installed")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
