@@ -145,7 +145,10 @@ def _read(place: Path, keys: Sequence[str]) -> dict[str, Any]:
             for start in range(0, len(keys), _SOME):
                 some = keys[start : start + _SOME]
                 query = f"SELECT key, vector FROM vectors WHERE key IN ({','.join('?' * len(some))})"
-                found |= {key: _finite(kept) for key, kept in file.execute(query, some)}
+                rows = file.execute(
+                    query, some
+                ).fetchall()  # one left in the midst would hold the file, and its traceback the query
+                found |= {key: _finite(kept) for key, kept in rows}
     except (OSError, sqlite3.Error, ValueError, TypeError) as error:
         log.warning("%s: kept embeddings cannot be read (%s), and are computed again", place, error)
         return {}

@@ -42,10 +42,11 @@ class Reading:
 @pytest.fixture(autouse=True)
 def own_logging() -> Iterator[None]:
     """inspect_ai gives the whole process a log of its own, which would take what later tests log."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
     yield
-    root.handlers[:], root.level = handlers, level
+    root = logging.getLogger()
+    for handler in root.handlers[:]:
+        if type(handler).__module__.startswith("inspect_ai"):
+            root.removeHandler(handler)
 
 
 @pytest.fixture
