@@ -95,6 +95,11 @@ def understand(reviews: Path, texts: Path | None, columns: Mapping[str, str]) ->
         found["score"] = score
     if "review" not in found and (review := _review(reviews, rows, names, found, joined)):
         found["review"] = review
+    if texts is None and "review" not in found and "text" in found and "text" not in own:
+        raise BadInput(
+            f"{reviews}: '{found['text']}' is either what the reviewers wrote or the text that they wrote of, and nothing else is the other; "
+            "give the file of the texts behind it, or --map review=COLUMN"
+        )
     for field, what in (("reviewer_id", "who wrote a review"), ("score", "its score"), ("review", "what they wrote")):
         if field not in found:
             raise BadInput(

@@ -124,6 +124,8 @@ def test_what_is_not_plain_is_asked_for_with_the_columns_there_are(tmp_path: Pat
         BadInput, match=r"no texts that they are about; give the file of the texts behind it, or --map text=COLUMN"
     ):
         understand(mine, None, {"review": "text"})
+    with pytest.raises(BadInput, match="'text' is either what the reviewers wrote or the text that they wrote of"):
+        understand(mine, None, {})
     theirs = texts(tmp_path / "texts.csv")
     nobody = written(
         tmp_path / "n.csv", ["who", "book_title", "stars", "review"], [["a", title, 3, said(1)] for title in TITLES]
