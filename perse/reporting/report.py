@@ -23,6 +23,7 @@ from perse.drawing.figure import Figure
 from perse.errors import BadInput
 from perse.evaluation.alignment import align
 from perse.evaluation.evaluate import Texts, evaluate_many
+from perse.evaluation.stacking.knowing import what_knows_what
 from perse.evaluation.stats.results import Evaluation, Resample
 from perse.evaluation.telling import evaluation_result
 from perse.files.own_files import refuse_inputs, write_together
@@ -30,6 +31,8 @@ from perse.files.path_names import place_named, run_around
 from perse.files.runlog import MANIFEST, environment, file_digest, read_manifest, what_it_is
 from perse.judging.loop import JUDGEMENTS
 from perse.models.vectors import KeptVectors
+from perse.records import PointwiseExample
+from perse.reporting.knowledge_figures import knowledge_figures
 from perse.reporting.page import PageData, StudySection, render_page
 from perse.reporting.report_data import report_data
 from perse.reporting.run_figures import run_figures
@@ -98,7 +101,9 @@ def write_report(
     shown = evaluation.model_copy(update={"notes": tuple(_without_paths(note, gathered) for note in evaluation.notes)})
     of_judges = report_data(align(gathered.folds, gathered.judges))
     manifests = {str(folder): read_manifest(folder) for folder in runs}
-    drawn = _own_names([[*run_figures(of_judges, evaluation), *_trainings(manifests.values())], *map(study_figures, results)])
+    known = _known(gathered, evaluation)
+    of_runs = [*known, *run_figures(of_judges, evaluation), *_trainings(manifests.values())]
+    drawn = _own_names([of_runs, *map(study_figures, results)])
     options: dict[str, Any] = {
         "title": title,
         "train_data": _shown(train_data),
@@ -152,6 +157,23 @@ def _refuse_strangers(out: Path) -> None:
             )
     elif any(not entry.name.startswith(".") for entry in out.iterdir()):
         raise BadInput(f"{out} is not empty and holds no report; choose another folder with --out")
+
+
+def _known(gathered: Gathered, evaluation: Evaluation) -> list[Figure]:
+    """What each source knows; of scores of single texts alone, which can be combined with numbers."""
+    if not all(isinstance(example, PointwiseExample) for fold in gathered.folds for example in fold.examples):
+        return []
+    try:
+        known = what_knows_what(
+            gathered.folds,
+            gathered.judges,
+            seed=evaluation.seed,
+            resamples=evaluation.resamples,
+            resample=evaluation.resample,
+        )
+    except BadInput as error:
+        return knowledge_figures(str(error), list(gathered.judges))
+    return knowledge_figures(known, list(gathered.judges))
 
 
 def _trainings(manifests: Iterable[Mapping[str, Any]]) -> list[Figure]:

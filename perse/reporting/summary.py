@@ -90,6 +90,15 @@ _HEADINGS = (
         ("failures", "tokens"),
     ),
 )
+_KNOWS = _Heading(
+    "knows",
+    "What knows what?",
+    "Each source alone, all that cost nothing together, and the same with each judge; each fitted on other readers than it is shown for. A judge "
+    "is worth what it adds to the row of the numbers together: `perse fit` says how much that is, with the interval of the difference. What knows "
+    "nothing lies at 0 or a little below, since whoever is left out of a fit is expected to be like the others.",
+    (),
+    ("knows",),
+)
 _NUMBERS = _Heading(
     "numbers", "How good is it?", "Judges beside simple rules, on the same items, with 95% intervals in brackets.", (), ()
 )
@@ -136,7 +145,7 @@ def sections(evaluation: Evaluation, figures: Sequence[Figure]) -> tuple[Section
     # `cautions`, at the top of the page, are not repeated under the table.
     tables = evaluation_tables(evaluation.model_copy(update={"notes": (), "without_reference": 0}))
     taken = {prefix for heading in _HEADINGS for prefix in heading.sheets}
-    drawn = {prefix for heading in _HEADINGS for prefix in heading.figures}
+    drawn = {prefix for heading in (_KNOWS, *_HEADINGS) for prefix in heading.figures}
     main = _section(
         _NUMBERS,
         [sheet for sheet in tables if not sheet.title.startswith(tuple(taken))],
@@ -150,7 +159,8 @@ def sections(evaluation: Evaluation, figures: Sequence[Figure]) -> tuple[Section
         )
         for heading in _HEADINGS
     ]
-    return (main, *(section for section in others if section.tables or section.finer or section.figures))
+    known = _section(_KNOWS, [], [figure for figure in figures if figure.name.startswith(_KNOWS.figures)])
+    return tuple(part for part in (known, main, *others) if part is main or part.tables or part.finer or part.figures)
 
 
 def _section(heading: _Heading, tables: Sequence[Table], figures: Sequence[Figure]) -> Section:

@@ -12,18 +12,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perse.evaluation.stacking.crossing import CrossFitted
+from perse.evaluation.stacking.crossing import CrossFitted, Rows
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.ordinal import rps_values
 from perse.progress import OnProgress, counted, unseen
 from perse.results.result import Estimate
 from perse.scale import SCORES
-from perse.stacking.sources import BIAS, IN_WORDS, JUDGE
+from perse.stacking.sources import BIAS, IN_WORDS, JUDGE, OTHERS
 
 ORDERS = ("kendall", "within_kendall")
 MEASURES = (*ORDERS, "mae", "rps")
 ALL, WITHOUT_JUDGE = "stacked", "stacked, without the language model"
+SEEN, NEW = "texts that training readers scored", "other texts"
 _DIGITS = 9
 """Decimals of expected scores: those that differ by floating-point error only are ties."""
 
@@ -50,6 +51,8 @@ class Measured:
     """By source."""
     over: Mapping[tuple[str, str], Mapping[str, Estimate]]
     """Of one row over another."""
+    apart: Mapping[str, Mapping[str, Estimate]]
+    """Kendall's tau-b by row, of the texts that training readers scored (`SEEN`) and of others (`NEW`); empty where all are of one kind."""
 
 
 def measure(cross: CrossFitted, raw: Sequence[Told], bootstrap: Bootstrap, *, on_progress: OnProgress = unseen) -> Measured:
@@ -68,14 +71,25 @@ def measure(cross: CrossFitted, raw: Sequence[Told], bootstrap: Bootstrap, *, on
         added[source] = gains(gold, whole, without, bootstrap)
         if source == JUDGE:
             rows.append(Told.of(WITHOUT_JUDGE, without.distributions if without.distributions is not None else cross.tell(())))
-    for source in (JUDGE, BIAS):
-        if source in sources:
-            rows.append(Told.of(alone(source), cross.tell([source])))
+    rows += [Told.of(alone(source), cross.tell([source])) for source in sources]
     rows += raw
     best = rows[1] if JUDGE in sources else whole
     simpler = [one for one in rows if one.name in (alone(BIAS), IN_WORDS[BIAS])]
     over = {(best.name, one.name): gains(gold, best, one, bootstrap) for one in simpler}
-    return Measured({one.name: levels(gold, one, bootstrap) for one in rows}, added, over)
+    return Measured({one.name: levels(gold, one, bootstrap) for one in rows}, added, over, by_kind(cross.rows, rows, bootstrap))
+
+
+def by_kind(rows: Rows, told: Sequence[Told], bootstrap: Bootstrap) -> dict[str, dict[str, Estimate]]:
+    """Kendall's tau-b by row, of the examples whose text training readers scored, and of the others; nothing where one kind has none."""
+    seen = rows.have([OTHERS])
+    if seen.all() or not seen.any():
+        return {}
+    kinds = {SEEN: seen, NEW: ~seen}
+    parts = {kind: bootstrap.only(chosen) for kind, chosen in kinds.items()}
+    return {
+        one.name: {kind: parts[kind].one("kendall", rows.gold[chosen], one.values[chosen]) for kind, chosen in kinds.items()}
+        for one in told
+    }
 
 
 def alone(source: str) -> str:

@@ -71,24 +71,32 @@ def _written(models: Models, sources: tuple[str, ...]) -> OrdinalModel:
     )
 
 
-def fit(
-    folds: Sequence[Fold],
-    judgements: Sequence[Judgement] | None,
-    *,
-    seed: int = 0,
-    resamples: int = 1000,
-    resample: Resample = "auto",
-    on_progress: OnProgress = unseen,
-) -> Fitted:
-    """Fit a stacking, and measure it.
+@dataclass(frozen=True)
+class Material:
+    """What can be fitted on: n judged examples of readers whom the training side does not hold."""
+
+    rows: Rows
+    examples: tuple[PointwiseExample, ...]
+    judgements: tuple[Judgement | None, ...]
+    """(n,) of each example; None where no judge was asked."""
+    known: tuple[Known, ...]
+    """Of each fold."""
+    readers: tuple[str, ...]
+    notes: tuple[str, ...]
+    """Who and what is left out or absent."""
+
+    def bootstrap(self, *, resamples: int, seed: int, resample: Resample) -> Bootstrap:
+        """Of the rows; texts are drawn, too, where readers share them and `resample` does not say otherwise."""
+        item = works(self.examples) if to_draw(self.examples, resample) == "two-way" else None
+        return Bootstrap.over(self.rows.reader, resamples=resamples, seed=seed, item=item)
+
+
+def material(folds: Sequence[Fold], judgements: Sequence[Judgement] | None) -> Material:
+    """Gather judged examples and their features.
 
     Args:
         folds: what was judged, with its training side.
-        judgements: of the examples; None: no judge was asked, and the numbers alone are measured.
-        seed: of the parts of readers and the resamples.
-        resamples: bootstrap resamples.
-        resample: as in `evaluate_many`.
-        on_progress: told how many sources are left out.
+        judgements: of the examples; None: no judge was asked.
     Raises:
         BadInput: no scores of single texts; no training side; fewer than 10 readers that it does not hold; scores that are all the same; or no
             answer with a distribution.
@@ -132,9 +140,6 @@ def fit(
         raise BadInput(
             f"every answer {lack}, and an exact one is what is combined with the numbers; score with an engine that gives exact ones"
         )
-    two_way = to_draw(examples, resample) == "two-way"
-    bootstrap = Bootstrap.over(whose, resamples=resamples, seed=seed, item=works(examples) if two_way else None)
-    raw = _raw(examples, given, rows)
     notes = [
         *(
             [f"{len(left_out)} readers of the training side are left out: the judge and the numbers know them"]
@@ -151,11 +156,36 @@ def fit(
         ),
         *([f"{unanswered} examples without an answer are left out"] if unanswered else []),
         *_absent(rows),
-        *_fewer(raw),
-        *crossed(examples, two_way=two_way),
     ]
-    measured = measure(CrossFitted.of(rows, seed=seed), raw, bootstrap, on_progress=on_progress)
-    return Fitted(rows, measured, tuple(known), tuple(readers), tuple(notes), resamples, seed)
+    return Material(rows, tuple(examples), tuple(given), tuple(known), tuple(readers), tuple(notes))
+
+
+def fit(
+    folds: Sequence[Fold],
+    judgements: Sequence[Judgement] | None,
+    *,
+    seed: int = 0,
+    resamples: int = 1000,
+    resample: Resample = "auto",
+    on_progress: OnProgress = unseen,
+) -> Fitted:
+    """Fit a stacking, and measure it.
+
+    Args:
+        folds, judgements: as in `material`.
+        seed: of the parts of readers and the resamples.
+        resamples: bootstrap resamples.
+        resample: as in `evaluate_many`.
+        on_progress: told how many sources are left out.
+    Raises:
+        BadInput: as in `material`.
+    """
+    of = material(folds, judgements)
+    raw = _raw(of.examples, of.judgements, of.rows)
+    bootstrap = of.bootstrap(resamples=resamples, seed=seed, resample=resample)
+    notes = (*of.notes, *_fewer(raw), *crossed(of.examples, two_way=bootstrap.two_way))
+    measured = measure(CrossFitted.of(of.rows, seed=seed), raw, bootstrap, on_progress=on_progress)
+    return Fitted(of.rows, measured, of.known, of.readers, notes, resamples, seed)
 
 
 def _single_texts(examples: Sequence[Example]) -> list[PointwiseExample]:

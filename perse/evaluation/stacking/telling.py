@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from perse.evaluation.stacking.adding import ALL, MEASURES, WITHOUT_JUDGE
+from perse.evaluation.stacking.adding import ALL, MEASURES, NEW, SEEN, WITHOUT_JUDGE
 from perse.evaluation.stacking.making import Fitted
 from perse.results.result import Cell, Estimate, Interval, Result, Table
 from perse.results.words import shown
@@ -28,6 +28,8 @@ def fit_result(fitted: Fitted, *, judged: bool, written: str | None, notes: Sequ
     levels = [(name, *_cells(columns)) for name, columns in measured.levels.items()]
     added = [(IN_WORDS[source], *_cells(columns)) for source, columns in measured.added.items()]
     over = [(f"{one} - {other}", *_cells(columns)) for (one, other), columns in measured.over.items()]
+    kinds = [(name, columns[SEEN], columns[NEW]) for name, columns in measured.apart.items()]
+    apart = Table(title="The same by kind of text, Kendall tau-b", header=("row", SEEN, NEW), rows=tuple(kinds), digits=_DIGITS)
     tables = (
         Table(
             title="Expected scores of readers that were not fitted on",
@@ -35,6 +37,7 @@ def fit_result(fitted: Fitted, *, judged: bool, written: str | None, notes: Sequ
             rows=tuple(levels),
             digits=_DIGITS,
         ),
+        *([apart] if kinds else []),
         Table(
             title="Gained by each source over all others (the stacking without it; above 0 is better)",
             header=("source", *_HEADER),
@@ -58,6 +61,7 @@ def fit_result(fitted: Fitted, *, judged: bool, written: str | None, notes: Sequ
         details={
             "levels": {name: _plain(columns) for name, columns in measured.levels.items()},
             "added": {source: _plain(columns) for source, columns in measured.added.items()},
+            "apart": {name: _plain(columns) for name, columns in measured.apart.items()},
             "examples": number,
             "readers": len(fitted.readers),
         },

@@ -1,0 +1,93 @@
+"""What each source knows, beside all together and each judge: the rows of the report's first picture."""
+
+from __future__ import annotations
+
+import pytest
+from stacking_worlds import world
+
+from perse.errors import BadInput
+from perse.evaluation.alignment import Fold
+from perse.evaluation.stacking.adding import NEW, SEEN
+from perse.evaluation.stacking.knowing import NOTHING_EXACT, TOGETHER, Knowledge, what_knows_what
+from perse.evaluation.stacking.making import fit
+from perse.judgement import Judgement, Status
+from perse.records import PointwiseExample
+from perse.stacking.sources import IN_WORDS, OTHERS
+
+
+@pytest.fixture(scope="module")
+def train() -> list[PointwiseExample]:
+    """Readers who know half of the texts."""
+    whole = world(60, seed=1, knows=0)[0]
+    kept = [one.model_copy(update={"profile": tuple(past for past in one.profile if half(past.text))}) for one in whole]
+    return [one for one in kept if half(one.query) and one.profile]
+
+
+def half(text: str) -> bool:
+    return int(text.removeprefix("text ")) < 40
+
+
+def known(
+    train: list[PointwiseExample], asked: list[PointwiseExample], judges: dict[str, list[Judgement]]
+) -> dict[str, Knowledge]:
+    found = what_knows_what([Fold(asked, train)], judges, seed=0, resamples=100, resample="reviewers")
+    return {one.kind: one for one in found}
+
+
+def value(of: Knowledge, name: str) -> float:
+    estimate = {row.name: row.estimate for row in of.rows}[name]
+    assert estimate is not None and estimate.value is not None
+    return estimate.value
+
+
+@pytest.mark.slow
+def test_a_judge_that_knows_taste_stands_above_the_numbers_together_on_both_kinds_of_texts(
+    train: list[PointwiseExample],
+) -> None:
+    asked, judgements = world(40, seed=2, knows=0.9)
+    of = known(train, asked, {"judge": judgements})
+    assert sum(one.examples for one in of.values()) == len(asked)
+    for kind in (SEEN, NEW):
+        assert value(of[kind], "judge, with these") > value(of[kind], TOGETHER) + 0.05
+    others = {row.name: row for row in of[NEW].rows}[IN_WORDS[OTHERS]]
+    assert others.estimate is None and others.missing == "training readers scored none of these texts"
+    assert value(of[SEEN], IN_WORDS[OTHERS]) > 0.3
+
+
+@pytest.mark.slow
+def test_the_report_and_fit_say_the_same_of_each_kind(train: list[PointwiseExample]) -> None:
+    asked, judgements = world(30, seed=3, knows=0.5)
+    of = known(train, asked, {"judge": judgements})
+    apart = fit([Fold(asked, train)], judgements, resamples=100, resample="reviewers").measured.apart
+    for kind in (SEEN, NEW):
+        rows = {row.name: row.estimate for row in of[kind].rows}
+        assert rows["judge, with these"] == apart["stacked"][kind]
+        assert rows[TOGETHER] == apart["stacked, without the language model"][kind]
+        assert rows["judge"] == apart["the language model alone, fitted"][kind]
+
+
+@pytest.mark.slow
+def test_all_rows_are_of_the_examples_that_every_judge_answered(train: list[PointwiseExample]) -> None:
+    asked, judgements = world(30, seed=3, knows=0.5)
+    failed = [
+        one.model_copy(update={"status": Status.UNPARSED, "label": None, "distribution": None}) if n % 3 == 0 else one
+        for n, one in enumerate(judgements)
+    ]
+    of = known(train, asked, {"whole": judgements, "often silent": failed})
+    assert sum(one.examples for one in of.values()) == sum(one.status is Status.OK for one in failed)
+    assert all(row.estimate is None or row.estimate.items == one.examples for one in of.values() for row in one.rows)
+
+
+@pytest.mark.slow
+def test_a_judge_without_exact_distributions_is_a_row_that_says_so(train: list[PointwiseExample]) -> None:
+    asked, judgements = world(30, seed=3, knows=0.5)
+    in_words = [one.model_copy(update={"distribution": None}) for one in judgements]
+    of = known(train, asked, {"judge": judgements, "in words": in_words})
+    missing = {row.name: row.missing for row in of[SEEN].rows if row.estimate is None}
+    assert missing == dict.fromkeys(("in words", "in words, with these"), NOTHING_EXACT)
+
+
+def test_too_few_readers_are_told_in_a_sentence(train: list[PointwiseExample]) -> None:
+    asked, judgements = world(4, seed=2, knows=0.9)
+    with pytest.raises(BadInput, match="4 readers are too few to fit on"):
+        known(train, asked, {"judge": judgements})
