@@ -35,6 +35,8 @@ IN_WORDS = {
     "copy the example": "copying the shown answer",
     "majority": "the majority answer",
 }
+BY_TIES = {"profile average": (ROUNDED, EVENED), "unpersonalized": (ROUNDED_MEAN,)}
+"""By baseline, under which names a difference from it stands that ties may have made, and that is not shown without them."""
 ON_THESE_TEXTS = ", on these texts alone"
 """Follows a "better" or "worse" whose intervals do not speak of other texts."""
 WELL_COVERED = 0.95

@@ -23,6 +23,7 @@ from perse.drawing.named_rows import (
 )
 from perse.evaluation.metrics import METRICS, Kind, added, lower_is_better, metrics_of
 from perse.evaluation.stats.results import Evaluation, Row
+from perse.evaluation.verdict import BY_TIES, in_words
 from perse.judgement import Status
 from perse.reporting.choice_figures import aspects, choice_confusions, order_gaps
 from perse.reporting.report_data import RunData
@@ -147,9 +148,15 @@ def _best(evaluation: Evaluation, column: str, *, judged: bool) -> tuple[str, fl
 
 
 def _ahead(evaluation: Evaluation, row: str, baseline: str, column: str) -> str:
-    """How far a judge's row is ahead of a baseline, and whether that may be chance."""
-    of_both = (one for one in evaluation.differences if (one.row, one.baseline, one.column) == (row, baseline, column))
-    estimate = next((one.estimate for one in of_both), None)
+    """How far a judge's row is ahead of a baseline, and whether chance, or ties, may have made that."""
+    known = {one.baseline: one.estimate for one in evaluation.differences if (one.row, one.column) == (row, column)}
+    estimate = known.get(baseline)
+    again = next((name for name in BY_TIES.get(baseline, ()) if name in known), None)
+    if again is not None:
+        first = "" if estimate is None else f"the difference is {value_in_words(estimate)}, and "
+        return (
+            f" The value of {row} is better, which ties may make: {first}{value_in_words(known[again])} from {in_words(again)}."
+        )
     if estimate is None:
         return f" The value of {row} is better, which may be chance: their difference was not computed."
     if estimate.interval.low is None or estimate.interval.high is None:

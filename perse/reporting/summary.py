@@ -16,7 +16,7 @@ from perse.evaluation.stats.departures import departing
 from perse.evaluation.stats.intervals import FEWEST_REVIEWERS
 from perse.evaluation.stats.results import Conclusion, Evaluation
 from perse.evaluation.telling import evaluation_tables
-from perse.evaluation.verdict import ON_THESE_TEXTS, in_words, shown
+from perse.evaluation.verdict import CHANCE, ON_THESE_TEXTS, in_words, shown
 from perse.reporting.collapse import is_collapsed
 from perse.reporting.page import Section, Standing, Verdict
 from perse.reporting.report_data import RunData
@@ -49,9 +49,11 @@ _ONLY_POOLED = (
 
 
 _WITHIN_ONLY = (
-    "Over all readers together a rule which does not read the text may do as well or better, since it knows who is lenient. Within one "
-    "reader's texts the judge is ahead of the unpersonalized row: of use there, if you do not compare readers by it."
+    "Over all readers together {rule}. Within one reader's texts the judge is ahead of the unpersonalized row: of use there, if you do not compare "
+    "readers by it."
 )
+_AVERAGE = "a rule which does not read the text may do as well or better, since it knows who is lenient"
+_CHANCE = "chance may do as well or better: the judge may be wrong about who is lenient"
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,8 @@ def verdicts(evaluation: Evaluation, runs: Mapping[str, RunData]) -> tuple[Verdi
         said = concluded.words.removeprefix(f"{name}: ")
         said = "" if standing == "silent" else f"{_MEASURES[evaluation.kind]} {said}."
         within = standing in ("unclear", "worse") and concluded.taste is True
-        advice = _ONLY_POOLED if only_pooled else _WITHIN_ONLY if within else _ADVICE[standing]
+        within_only = _WITHIN_ONLY.format(rule=_CHANCE if concluded.against == CHANCE else _AVERAGE)
+        advice = _ONLY_POOLED if only_pooled else within_only if within else _ADVICE[standing]
         coverage = f"It answered {summary.ok:,} of {summary.asked:,} questions ({_share(summary.ok, summary.asked)})."
         headline = _headline(standing, concluded) + (", not shown to know what a reader likes" if only_pooled else "")
         sentences = (said, advice, coverage, _spread(run), _steadiness(evaluation, rows.get(name)))

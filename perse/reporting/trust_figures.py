@@ -150,7 +150,7 @@ def risk_coverage(runs: Mapping[str, RunData]) -> Figure:
         paint,
         height=panel_height(len(runs)) + 0.25,
         title=title,
-        alt=f"{error.capitalize()} by share of the answers kept, least entropy first: {listed(said)}.",
+        alt=f"{error.capitalize()} by share of the answers kept, least entropy first: {listed(said)} (chance may make a difference: perse study risk-coverage says whether it is shown).",
         header=header,
         rows=[
             (judge, share, risk, float(ours[0]), oracle, items)

@@ -10,6 +10,7 @@ from figure_builders import GOLD, NEAR, SCORES, by_name, column, evaluation, sco
 
 from perse.drawing.figure import Figure
 from perse.evaluation.stats.results import Difference, Spent
+from perse.evaluation.verdict import EVENED, ROUNDED, in_words
 from perse.results.result import Estimate, Interval
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
@@ -63,6 +64,27 @@ def test_where_the_difference_has_an_interval_the_caption_says_it_as_the_verdict
     apart = Difference(judge="ours", row=own, baseline=best, column="mae", estimate=estimate)
     found = evaluation(run).model_copy(update={"differences": (apart,)})
     assert f"The value of {own} {said}" in by_name(run_figures({"ours": run}, found))["metric-mae"].alt
+
+
+@pytest.mark.parametrize(("again", "plain"), [(ROUNDED, True), (EVENED, False)])
+def test_a_caption_claims_no_lead_that_the_verdict_takes_back_for_ties(again: str, plain: bool) -> None:
+    run = scores("ours", GOLD, NEAR)
+    own, best = "ours (expected)", "profile average"
+
+    def apart(baseline: str, low: float) -> Difference:
+        estimate = Estimate(value=-0.5, interval=Interval(low=low, high=-0.1, resamples=100), items=40, difference=True)
+        return Difference(judge="ours", row=own, baseline=baseline, column="mae", estimate=estimate)
+
+    given = (*([apart(best, -0.9)] if plain else []), apart(again, -0.8))
+    found = evaluation(run).model_copy(update={"differences": given})
+    said = by_name(run_figures({"ours": run}, found))["metric-mae"].alt
+    first = "the difference is -0.50 [-0.90, -0.10], and " if plain else ""
+    assert f"is better, which ties may make: {first}-0.50 [-0.80, -0.10] from {in_words(again)}." in said
+
+
+def test_a_fall_of_the_error_among_the_surest_is_not_shown_without_a_word_of_chance(pointwise: dict[str, Figure]) -> None:
+    assert "over the surest half" in (said := pointwise["risk-coverage"].alt)
+    assert "chance may make a difference: perse study risk-coverage says whether it is shown" in said
 
 
 def test_a_caption_says_why_a_difference_has_no_interval() -> None:

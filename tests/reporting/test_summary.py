@@ -8,6 +8,7 @@ import pytest
 
 from perse.evaluation.alignment import Fold, align
 from perse.evaluation.evaluate import evaluate_many
+from perse.evaluation.verdict import CHANCE
 from perse.judgement import Judgement, Status, Tokens
 from perse.records import (
     ChoiceReference,
@@ -96,6 +97,20 @@ def test_a_judge_that_knows_only_who_is_lenient_is_not_said_to_know_texts(wobble
     assert "Within each reader" in found.sentences[0]
     assert "That may be knowing who is a lenient reader, or which texts most people like: it is not shown" in found.sentences[1]
     assert "learned something" not in " ".join(found.sentences)
+
+
+@pytest.mark.parametrize(
+    ("against", "why"), [(CHANCE, "wrong about who is lenient"), ("profile average", "since it knows who is lenient")]
+)
+def test_only_a_rule_that_knows_who_is_lenient_is_said_to(against: str, why: str) -> None:
+    examples = texts(varied)
+    given = {"ours": [answer(one, str(one.truth)) for one in examples]}
+    parts = [Fold(examples, None)]
+    found = evaluate_many(given, parts, resamples=100)
+    unclear = found.conclusions[0].model_copy(update={"standing": "unclear", "against": against, "taste": True})
+    [one] = verdicts(found.model_copy(update={"conclusions": (unclear,)}), report_data(align(parts, given)))
+    assert why in one.sentences[1] and "Within one reader's texts the judge is ahead" in one.sentences[1]
+    assert ("since it knows" in one.sentences[1]) == (against != CHANCE)
 
 
 def test_one_answer_to_everything_is_no_lack_of_items() -> None:

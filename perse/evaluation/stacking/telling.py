@@ -83,13 +83,14 @@ def _answer(fitted: Fitted, *, judged: bool) -> str:
 
 
 def _adds(what: str, gain: Estimate, together: Estimate) -> str:
-    """Better is said only where the whole interval is above 0, and the stacking better than chance."""
+    """Better is said only where the whole interval is above 0, and the stacking better than chance; else no more than that of the order of texts,
+    for errors may fall where the order stays."""
     capital, value = what[0].upper() + what[1:], shown(gain, digits=_DIGITS)
     if gain.above_zero and together.above_zero:
         return f"{capital} adds {value} of Kendall's tau-b to the numbers that need no judge."
     if gain.below_zero:
-        return f"{capital} adds nothing to the numbers that need no judge: with it Kendall's tau-b changes by {value}."
-    return f"{capital} is not shown to add anything to the numbers that need no judge: {value} of Kendall's tau-b."
+        return f"{capital} adds nothing to the order of texts by the numbers that need no judge: with it Kendall's tau-b changes by {value}."
+    return f"{capital} is not shown to add anything to the order of texts by the numbers that need no judge: {value} of Kendall's tau-b."
 
 
 def _than(other: str, gain: Estimate, reached: Estimate) -> str:

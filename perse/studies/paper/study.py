@@ -71,6 +71,7 @@ def paper(
         tables=tables,
         notes=(
             "published figures have no intervals; ours are 95%, resampled over the readers, and over the texts where these are drawn, too",
+            *(["the highest of several is chosen after looking, so its value is a little too high"] if scores else []),
         ),
     )
 

@@ -10,10 +10,10 @@ from stacking_worlds import world
 from perse.errors import BadInput
 from perse.evaluation.alignment import Fold
 from perse.evaluation.baselines.bias import fit_bias_model
-from perse.evaluation.stacking.adding import Told, gains
+from perse.evaluation.stacking.adding import ALL, WITHOUT_JUDGE, Measured, Told, gains
 from perse.evaluation.stacking.crossing import CrossFitted, Models, Rows, subsets
 from perse.evaluation.stacking.known import known_of
-from perse.evaluation.stacking.making import fit
+from perse.evaluation.stacking.making import Fitted, fit
 from perse.evaluation.stacking.renamed import under_other_names
 from perse.evaluation.stacking.telling import fit_result
 from perse.evaluation.stats.estimates import Bootstrap
@@ -36,6 +36,19 @@ def test_a_judge_that_knows_something_is_credited(train: list[PointwiseExample])
     assert found.measured.added["judge"]["kendall"].above_zero and found.measured.added["judge"]["rps"].above_zero
     told = fit_result(found, judged=True, written=None)
     assert told.answer.startswith("The language model adds +") and "user+item bias" in told.answer
+
+
+@pytest.mark.parametrize(("low", "high"), [(-0.02, 0.02), (-0.02, -0.01)])
+def test_what_is_said_of_the_order_of_texts_does_not_deny_what_errors_gain(low: float, high: float) -> None:
+    def one(value: float, low: float, high: float) -> Estimate:
+        return Estimate(value=value, interval=Interval(low=low, high=high, resamples=100), items=40)
+
+    levels = {name: {"kendall": one(0.3, 0.2, 0.4)} for name in (ALL, WITHOUT_JUDGE)}
+    added = {"judge": {"kendall": one((low + high) / 2, low, high), "mae": one(0.2, 0.1, 0.3)}}
+    rows = Rows.of([], np.empty(0), np.empty(0, dtype=np.int64))
+    found = Fitted(rows, Measured(levels, added, {}), (), (), (), 100, 0)
+    said = fit_result(found, judged=True, written=None).answer
+    assert "to the order of texts" in said and "to the numbers that need no judge:" not in said
 
 
 @pytest.mark.slow

@@ -83,6 +83,13 @@ def test_one_table_has_values_and_several_have(scores: Path, pairs: Path) -> Non
     assert paper(runs={"one": scores}, resamples=100).answer.startswith("Tables 2, 3 of 1 to 5 have values of ours.")
 
 
+def test_a_highest_value_that_is_told_is_said_to_be_chosen(scores: Path, pairs: Path) -> None:
+    chosen = "the highest of several is chosen after looking, so its value is a little too high"
+    told = paper(runs={"one": scores}, resamples=100)
+    assert "The highest Kendall of a" in told.answer and chosen in told.notes
+    assert chosen not in paper(runs={"two": pairs}, resamples=100).notes
+
+
 def test_runs_fill_tables_2_to_4(scores: Path, pairs: Path) -> None:
     result = paper(runs={"one": scores, "two": pairs}, resamples=100)
     assert "Tables 2, 3, 4 of 1 to 5" in result.answer
