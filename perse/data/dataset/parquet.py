@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from perse.errors import BadInput
+from perse.formats.json_text import GET_RIGHTS
 from perse.formats.plain_files import refuse_endless
 
 ROWS = 200_000
@@ -121,6 +122,8 @@ def read_parquet(path: Path) -> Iterator[dict[str, Any]]:
                     yield dict(zip(schema.names, values, strict=True))
     except FileNotFoundError:
         raise BadInput(f"{path}: no such file; the folder is no whole perse data set, build it again") from None
+    except PermissionError:
+        raise BadInput(f"{path}: cannot be read (Permission denied); {GET_RIGHTS}") from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         first_line = str(error).splitlines()[0]
         raise BadInput(f"{path}: cannot be read as Parquet ({first_line}); build the data set again") from None
