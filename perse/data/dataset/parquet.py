@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
 from itertools import islice, pairwise
 from operator import attrgetter
 from pathlib import Path
@@ -90,11 +91,22 @@ def write_parquet(path: Path, rows: Iterable[object]) -> None:
     Args:
         rows: `Review`, `Comparison`, `ExampleRow` or `EvidenceRow`, or others with the columns as attributes.
     """
-    schema = pa.schema([_written(field) for field in SCHEMAS[path.name]])
+    _write(path, path.name, rows)
+
+
+def parquet_bytes(name: str, rows: Iterable[object]) -> bytes:
+    """What `write_parquet` would write into a file of this name: of few and small columns, to be put into a folder whole."""
+    held = BytesIO()
+    _write(held, name, rows)
+    return held.getvalue()
+
+
+def _write(into: Path | BytesIO, name: str, rows: Iterable[object]) -> None:
+    schema = pa.schema([_written(field) for field in SCHEMAS[name]])
     waiting = iter(rows)
     # The file itself has plain strings, for every reader. A dictionary page that holds all texts of a group keeps it small.
     limit = 64 * 1024 * 1024
-    with pq.ParquetWriter(path, schema, compression="zstd", store_schema=False, dictionary_pagesize_limit=limit) as writer:
+    with pq.ParquetWriter(into, schema, compression="zstd", store_schema=False, dictionary_pagesize_limit=limit) as writer:
         while batch := list(islice(waiting, ROWS)):
             writer.write_table(pa.table([_column(batch, field) for field in schema], schema=schema))
 
