@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import SupportsFloat
 
 from perse.errors import BadInput
 
@@ -72,10 +73,10 @@ def check_own(scale: OwnScale) -> OwnScale:
     Raises:
         ValueError: it has no lowest and highest score.
     """
-    low, high = scale
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+    low, high = map(float_of, scale)
+    if not (low < high and math.isfinite(high - low)):
         raise ValueError(f"found the scale {low:g} to {high:g}, expected the lowest score and a higher one")
-    return scale
+    return low, high
 
 
 def on_own_scale(value: float, scale: OwnScale) -> float:
@@ -90,6 +91,15 @@ def rescale(score: float, low: float, high: float) -> int:
     Raises:
         BadInput: the score is not a number on [low, high].
     """
-    if not (math.isfinite(score) and low <= score <= high):
-        raise BadInput(f"score {score:g} is off the scale {low:g}-{high:g}")
-    return math.floor(1 + 9 * (score - low) / (high - low) + 0.5)
+    value = float_of(score)
+    if not low <= value <= high:
+        raise BadInput(f"score {value:g} is off the scale {low:g}-{high:g}")
+    return math.floor(1 + 9 * (value - low) / (high - low) + 0.5)
+
+
+def float_of(number: SupportsFloat) -> float:
+    """Endless where it is a whole number that no float holds."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf  # type: ignore[operator]

@@ -7,13 +7,13 @@ own digest changes with it, as its prompts do.
 
 from __future__ import annotations
 
-import tempfile
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from perse.data.dataset.folder import EVIDENCE, evidence_of, load_folder, new_texts, training_readers
-from perse.data.dataset.parquet import write_parquet
+from perse.data.dataset.parquet import parquet_bytes
 from perse.data.evidence.guard import check_evidence
 from perse.data.evidence.making import Penalties, evidence_rows
 from perse.data.evidence.table import EvidenceRow
@@ -22,8 +22,6 @@ from perse.errors import BadInput
 from perse.files.belongings import MANIFEST, resolved
 from perse.files.locking import locked
 from perse.files.replacing import manifest_text, settle, update_files
-from perse.files.runlog import file_digest
-from perse.formats.plain_files import own_bytes
 from perse.models.vectors import KeptVectors
 from perse.progress import OnProgress, unseen
 
@@ -71,10 +69,8 @@ def add_evidence(folder: Path, vectors: KeptVectors, *, seed: int = 0, on_progre
             check_evidence(made, data.reviews, readers, new_texts=new_texts(data.manifest))
             rows += made
             penalties.append(pair)
-        with tempfile.TemporaryDirectory() as place:
-            write_parquet(Path(place) / EVIDENCE, rows)
-            digest = file_digest(Path(place) / EVIDENCE)
-            content = own_bytes(Path(place) / EVIDENCE)
+        content = parquet_bytes(EVIDENCE, rows)
+        digest = hashlib.sha256(content).hexdigest()
         said = {
             "sha256": digest,
             "made_of": evidence_of(folder),

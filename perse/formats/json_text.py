@@ -74,6 +74,10 @@ def read_json(path: Path, *, remedy: str) -> Any:
     return json_value(file_bytes(path, remedy=remedy), where=f"{path} is", remedy=remedy)
 
 
+GET_RIGHTS = "have its owner let you read it, or read it as who wrote it"
+"""What helps where a file's rights keep somebody out: to make the file again would not, and may cost what cannot be made again."""
+
+
 def read_object(path: Path, *, remedy: str) -> dict[str, Any]:
     """The JSON object in a file.
 
@@ -95,6 +99,8 @@ def file_bytes(path: Path, *, remedy: str) -> bytes:
     try:
         refuse_endless(path)
         return path.read_bytes()
+    except PermissionError as error:  # nothing is wrong with what it holds, which `remedy` is about
+        raise BadInput(f"cannot read {path}: {error.strerror}; {GET_RIGHTS}") from None
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror or error}; {remedy}") from None
 

@@ -225,7 +225,7 @@ class Judge:
         Args:
             scale: lowest and highest score of the reader's own scale, which the scores are on then; the answer is told on it, too.
         Raises:
-            BadInput: no text, an empty one, or what is no review; the message says which field.
+            BadInput: no text, an empty one, what is no review, or no scale; the message says which field.
         """
         example = example_of(reviews, text, scale=scale)
         return self.ask(question_for([example], question), [example], settings)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 from pydantic import ValidationError
@@ -10,7 +11,7 @@ from pydantic import ValidationError
 from perse.errors import BadInput
 from perse.formats.json_text import json_kind
 from perse.records import PointwiseExample, ProfileReview, explain, from_own_scale
-from perse.scale import OwnScale
+from perse.scale import OwnScale, check_own
 
 Past = ProfileReview | tuple[str, str, int] | Mapping[str, Any]
 """A past review: (text, review, score), or these by name."""
@@ -22,8 +23,9 @@ def example_of(reviews: Iterable[Past], text: str, *, name: str = "ask", scale: 
     """The text to judge, for the reader of these reviews; `name` seeds what is drawn, and `scale` is what their scores are on if not 1 to 10.
 
     Raises:
-        BadInput: no text, an empty one, or what is no review; the message says which field.
+        BadInput: no text, an empty one, what is no review, or no scale; the message says which field.
     """
+    scale = None if scale is None else _scale(scale)
     if isinstance(reviews, str | bytes | Mapping) or not isinstance(reviews, Iterable):
         raise BadInput(f"the past reviews are {json_kind(reviews)}, expected a list of (text, review, score); give [] for none")
     profile = tuple(_review(number, past, scale) for number, past in enumerate(reviews, start=1))
@@ -35,6 +37,21 @@ def example_of(reviews: Iterable[Past], text: str, *, name: str = "ask", scale: 
         return PointwiseExample(id=name, reviewer_id="reader", item_id="text", profile=profile, query=text, own_scale=scale)
     except ValidationError as error:
         raise BadInput(f"the text to judge, {explain(error)}") from None
+
+
+def _scale(scale: object) -> OwnScale:
+    """Its ends, also those of an array.
+
+    Raises:
+        BadInput: it is none.
+    """
+    ends = [] if isinstance(scale, str | bytes | Mapping) or not isinstance(scale, Iterable) else list(scale)
+    if len(ends) != 2 or not all(isinstance(end, Real) and not isinstance(end, bool) for end in ends):
+        raise BadInput("the reader's scale is its lowest and highest score, two numbers such as (0, 100); found none such")
+    try:
+        return check_own((ends[0], ends[1]))
+    except ValueError as error:
+        raise BadInput(f"the reader's scale: {error}; give its lowest and highest score, such as (0, 100)") from None
 
 
 def _review(number: int, past: object, scale: OwnScale | None) -> ProfileReview:

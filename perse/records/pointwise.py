@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
 from perse.records.base import Parts, Record
-from perse.scale import SCORES, OwnScale, Scale, check_own, rescale
+from perse.scale import SCORES, OwnScale, Scale, check_own, float_of, rescale
 from perse.strict import Name
+
+LARGEST = 1e6
+"""Of an estimate, either way: far beside the scale, where no model of words gets, and sums of such stay numbers."""
+Estimate = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
 
 
 class ProfileReview(Record):
@@ -20,7 +26,7 @@ class ProfileReview(Record):
     score: int = Field(ge=1, le=10)
     item_id: Name | None = None
     time: str | None = None
-    estimate: float | None = None
+    estimate: Estimate | None = None
     """What the content model of the training side expects a usual reader to give the text; see `Evidence`."""
 
 
@@ -31,9 +37,9 @@ def from_own_scale(fields: Mapping[str, Any], scale: OwnScale | None) -> dict[st
         BadInput: the score is off that scale.
     """
     score = fields.get("score")
-    if scale is None or isinstance(score, bool) or not isinstance(score, int | float):
+    if scale is None or isinstance(score, bool) or not isinstance(score, Real | Decimal):  # what numpy counts with is Real, too
         return dict(fields)
-    return {**fields, "score": rescale(score, *scale)}
+    return {**fields, "score": rescale(float_of(score), *scale)}
 
 
 class Evidence(Record):
@@ -43,9 +49,9 @@ class Evidence(Record):
     """Other readers who scored the text."""
     mean: float | None = Field(default=None, ge=1, le=10)
     """Of their scores; None without any."""
-    spread: float | None = Field(default=None, ge=0)
+    spread: float | None = Field(default=None, ge=0, le=LARGEST)
     """Standard deviation of their scores; None of fewer than two."""
-    estimate: float
+    estimate: Estimate
     """What a model that reads the text's words expects a usual reader to give it; may lie beside the scale."""
     shrinkage: float = Field(gt=0)
     """How many scores of a reader's it takes until half of how they differ from such estimates counts as theirs."""

@@ -128,7 +128,7 @@ def _scale(given: Any) -> OwnScale:
     """
     if not isinstance(given, list | tuple) or len(given) != 2 or not all(type(one) in (int, float) for one in given):
         raise ValueError("found no scale in 'scale', expected the lowest and the highest score, such as [1, 5]")
-    return check_own((float(given[0]), float(given[1])))
+    return check_own((given[0], given[1]))
 
 
 class PairwiseItem(ReadersItem):

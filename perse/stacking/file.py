@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
@@ -30,6 +30,11 @@ _KIND: Literal["stacking"] = "stacking"
 LEAVE_OUT = "leave it out with --no-stacking"
 """What can be done about one that does not belong here, by whoever asks the judge."""
 _FIT_AGAIN = "fit it again with perse fit, or move it"
+
+
+_LARGEST = 1e100
+"""Of a weight or a cut, either way: far beyond what is ever fitted, and sums of products with features stay within what a float holds."""
+_Number = Annotated[float, Field(ge=-_LARGEST, le=_LARGEST)]
 
 
 class _Part(Strict):
@@ -84,9 +89,9 @@ class OrdinalModel(_Part):
     """Proportional odds of the sources named."""
 
     sources: tuple[str, ...]
-    cuts: tuple[float, ...]
+    cuts: tuple[_Number, ...]
     """One between each two labels, rising."""
-    weights: dict[str, float]
+    weights: dict[str, _Number]
     """By feature, as they are: nothing is standardised when the model is applied."""
 
     @model_validator(mode="after")

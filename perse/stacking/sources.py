@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from math import fsum, log
+from typing import Annotated
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -45,6 +46,9 @@ IN_WORDS = {
 SUREST = 0.001
 """Probabilities nearer to 0 or 1 count as this near: a log-odds has no end."""
 
+MOST_SCORES = 10**15
+"""Of one text; any number up to here is exact as a float."""
+
 Features = dict[str, float]
 """By name, of the sources that are there."""
 
@@ -58,7 +62,7 @@ class Known(Strict):
     """mu, of all training scores."""
     item_penalty: float = Field(gt=0)
     reader_penalty: float = Field(gt=0)
-    texts: dict[str, tuple[float, int]]
+    texts: dict[str, tuple[float, Annotated[int, Field(ge=1, le=MOST_SCORES)]]]
     """`text_key` of a text -> sum and number of its training scores."""
     readers: tuple[str, ...]
     """`reader_key` of those who gave them."""
@@ -67,7 +71,7 @@ class Known(Strict):
     def _possible(self) -> Known:
         lowest, *_, highest = SCORES.values or ()
         for key, (total, number) in self.texts.items():
-            if number < 1 or not lowest * number <= total <= highest * number:
+            if not lowest * number <= total <= highest * number:
                 raise ValueError(f"text {key} has {number} scores that sum to {total:g}, expected scores from 1 to 10")
         return self
 

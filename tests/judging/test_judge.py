@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from builders import pairwise_examples, pointwise_examples, tiny_llama
 from tolerances import share
@@ -17,6 +20,7 @@ from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput
 from perse.judgement import Status, Tokens
 from perse.judging.judge import JudgeSettings
+from perse.judging.one import example_of
 from perse.questions import QUESTIONS, question_for
 from perse.rendering.prompt import Renderer
 
@@ -170,6 +174,49 @@ PAST = ("a plot", "their review", 8)
 def test_what_is_no_text_or_no_review_is_a_sentence(judge: Judge, reviews: Any, text: Any, said: str) -> None:
     with pytest.raises(BadInput, match=said):
         judge.ask_one(reviews=reviews, text=text)
+
+
+@pytest.mark.parametrize(
+    "scale",
+    [
+        5,
+        (5,),
+        (5, 5),
+        (10, 1),
+        (0, 1, 2),
+        ("0", "5"),
+        (float("-inf"), float("inf")),
+        (float("nan"), 5),
+        (True, 10),
+        (0, 10**400),
+        b"ab",
+    ],
+)
+def test_what_is_no_scale_of_a_reader_is_a_sentence(scale: Any) -> None:
+    with pytest.raises(BadInput, match="the reader's scale"):
+        example_of([("a plot", "their review", 5)], "a new plot", scale=scale)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int8, np.float32, np.float64, Decimal, Fraction, int, float])
+def test_a_score_of_any_kind_of_number_is_read_on_the_reader_s_scale(kind: Any) -> None:
+    example = example_of([("a plot", "their review", kind(5))], "a new plot", scale=(0, 100))
+    assert example.profile[0].score == 1  # 1 + 9 * 5 / 100, to the nearest
+
+
+@pytest.mark.parametrize(
+    "score",
+    [10**400, -(10**5000), float("nan"), float("inf"), np.float32("nan"), Decimal("NaN"), Decimal("1e999")],
+    ids=lambda score: type(score).__name__,
+)
+def test_a_score_beyond_every_scale_is_a_sentence(score: Any) -> None:
+    with pytest.raises(BadInput, match="past review 1: score .* is off the scale 0-100"):
+        example_of([("a plot", "their review", score)], "a new plot", scale=(0, 100))
+
+
+def test_a_scale_may_be_a_list_and_its_ends_numbers_of_numpy() -> None:
+    for scale in ((0, 100), [0, 100], np.array([0, 100]), (np.int64(0), np.float32(100))):
+        example = example_of([("a plot", "their review", 100)], "a new plot", scale=scale)  # type: ignore[arg-type]
+        assert example.own_scale == (0.0, 100.0) and example.profile[0].score == 10
 
 
 @pytest.mark.parametrize(

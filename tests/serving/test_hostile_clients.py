@@ -118,6 +118,16 @@ def test_a_name_of_megabytes_is_repeated_in_short(http: TestClient, body: Any) -
     assert len(answer.content) < 2000 and error["message"] and error["code"] in (400, 404)
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [{"scale": [0, 10**400]}, {"scale": [0, 100], "profile": [{"text": "a", "review": "b", "score": 10**400}]}],
+    ids=["scale", "score"],
+)
+def test_a_number_that_no_float_holds_is_the_request_s_fault(http: TestClient, fields: Any) -> None:
+    answer = http.post("/v1/judge/pointwise", json={"input": ITEM | fields})
+    assert answer.status_code == 400 and "inf" in answer.json()["error"]["message"]
+
+
 def test_an_unknown_model_of_megabytes_is_answered_with_those_that_are_served(http: TestClient) -> None:
     answer = http.post("/v1/judge/pointwise", json={"input": ITEM, "model": "m" * LONG})
     assert answer.json()["error"]["message"] == f"there is no model '{'m' * 200}...' here; served are tiny"

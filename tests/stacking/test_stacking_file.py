@@ -141,6 +141,32 @@ def test_a_damaged_file_is_refused_by_field(tmp_path: Path, change: dict[str, An
     assert said in str(caught.value) and str(path) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"models": [model("bias").model_dump() | {"weights": {"bias": 1.7e308}}]}, "models.0.weights.bias"),
+        ({"models": [model("bias").model_dump() | {"cuts": [-1.7e308] * 9}]}, "models.0.cuts.0"),
+        ({"known": KNOWN.model_dump() | {"texts": {"0123456789ab": [1.7e308, 10**308]}}}, "known.texts.0123456789ab.1"),
+        ({"known": KNOWN.model_dump() | {"texts": {"0123456789ab": [5, 10**400]}}}, "known.texts.0123456789ab.1"),
+    ],
+)
+def test_numbers_whose_sums_no_float_holds_are_refused_by_field(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    path = tmp_path / "stacking.json"
+    sound = stacking(models=(model("bias"),)).model_dump(mode="json")
+    path.write_text(json.dumps(sound | change), "utf-8")
+    with pytest.raises(BadInput, match="perse fit") as caught:
+        read_stacking(path)
+    assert said in str(caught.value) and len(str(caught.value)) < 500
+
+
+def test_estimates_of_an_example_that_no_model_makes_are_refused() -> None:
+    for changes in ({"estimate": 1.7e308}, {"estimate": -1e300}, {"spread": 1e308}):
+        with pytest.raises(ValueError, match=next(iter(changes))):
+            Evidence(**({"others": 0, "estimate": 7.0, "shrinkage": 5.0} | changes))
+    with pytest.raises(ValueError, match="estimate"):
+        ProfileReview(text="old", review="r", score=8, estimate=-1.7e308)
+
+
 def test_another_judge_another_data_set_another_fold_and_another_scale_are_refused() -> None:
     one = stacking()
     one.refuse_others("f", judge=StackedJudge(model="renamed", sha256="ab"))

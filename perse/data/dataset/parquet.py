@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
 from itertools import islice, pairwise
 from operator import attrgetter
 from pathlib import Path
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from perse.errors import BadInput
+from perse.formats.json_text import GET_RIGHTS
 from perse.formats.plain_files import refuse_endless
 
 ROWS = 200_000
@@ -89,11 +91,22 @@ def write_parquet(path: Path, rows: Iterable[object]) -> None:
     Args:
         rows: `Review`, `Comparison`, `ExampleRow` or `EvidenceRow`, or others with the columns as attributes.
     """
-    schema = pa.schema([_written(field) for field in SCHEMAS[path.name]])
+    _write(path, path.name, rows)
+
+
+def parquet_bytes(name: str, rows: Iterable[object]) -> bytes:
+    """What `write_parquet` would write into a file of this name: of few and small columns, to be put into a folder whole."""
+    held = BytesIO()
+    _write(held, name, rows)
+    return held.getvalue()
+
+
+def _write(into: Path | BytesIO, name: str, rows: Iterable[object]) -> None:
+    schema = pa.schema([_written(field) for field in SCHEMAS[name]])
     waiting = iter(rows)
     # The file itself has plain strings, for every reader. A dictionary page that holds all texts of a group keeps it small.
     limit = 64 * 1024 * 1024
-    with pq.ParquetWriter(path, schema, compression="zstd", store_schema=False, dictionary_pagesize_limit=limit) as writer:
+    with pq.ParquetWriter(into, schema, compression="zstd", store_schema=False, dictionary_pagesize_limit=limit) as writer:
         while batch := list(islice(waiting, ROWS)):
             writer.write_table(pa.table([_column(batch, field) for field in schema], schema=schema))
 
@@ -121,6 +134,8 @@ def read_parquet(path: Path) -> Iterator[dict[str, Any]]:
                     yield dict(zip(schema.names, values, strict=True))
     except FileNotFoundError:
         raise BadInput(f"{path}: no such file; the folder is no whole perse data set, build it again") from None
+    except PermissionError:
+        raise BadInput(f"{path}: cannot be read (Permission denied); {GET_RIGHTS}") from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         first_line = str(error).splitlines()[0]
         raise BadInput(f"{path}: cannot be read as Parquet ({first_line}); build the data set again") from None

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from full_disks import contents, files_of_at_most
 from numpy.typing import NDArray
 from places import SAMPLES
 
@@ -21,7 +22,7 @@ from perse.data.dataset.parquet import write_parquet
 from perse.data.evidence.guard import check_evidence, rises_with_scores
 from perse.data.evidence.table import EvidenceRow
 from perse.data.forgetting.forget import forget
-from perse.errors import BadInput
+from perse.errors import BadInput, SaveFailed
 from perse.files.runlog import file_digest
 from perse.records import PointwiseExample
 
@@ -230,6 +231,14 @@ def test_a_person_who_leaves_takes_the_evidence_with_them(tmp_path: Path) -> Non
     assert not (data.path / "evidence.parquet").exists() and not left.evidence
     add_evidence(data.path, Digested())  # type: ignore[arg-type]
     assert all(one.evidence is not None for one in sides(load_folder(data.path)))
+
+
+def test_a_full_disk_is_the_data_set_s_and_named_and_what_was_there_stays(tmp_path: Path) -> None:
+    data = built(tmp_path)
+    before = contents(data.path)
+    with files_of_at_most(200), pytest.raises(SaveFailed, match=str(data.path)):
+        add_evidence(data.path, Digested())  # type: ignore[arg-type]
+    assert contents(data.path) == before
 
 
 def test_pairs_have_no_evidence(tmp_path: Path) -> None:
