@@ -152,8 +152,11 @@ class Judge:
         """Judgements as they arrive, those together that arrive together; asked in the order of reviewers.
 
         Raises:
+            BadInput: what is no question or no example.
             EngineLost: the engine is gone for good; what it failed at since it last answered has no judgement.
         """
+        examples = _listed(examples)
+        _refuse_others(question, examples)
 
         def answer(some: Sequence[Asked], note: Callable[[Failure], None]) -> list[list[Judgement]]:
             answers = self._answering.answer(question, some, settings or JudgeSettings(), note=note)
@@ -168,8 +171,10 @@ class Judge:
         """The judgements of all that each example asks about in one prompt; of number n, from 1, the id is `ID/n`.
 
         Raises:
+            BadInput: what is no question or no example.
             EngineLost: the engine is gone for good.
         """
+        _refuse_others(question, examples)
         listed = self._listed(question, examples, settings or JudgeSettings(), {}, lambda failure: None)
         by_id = {judgement.id: judgement for some in listed for judgement in some}
         return [[by_id[one.id] for one in example.each()] for example in examples]
@@ -188,8 +193,9 @@ class Judge:
             known: existing judgements, by id. Their lines are shown and not asked about again by an engine that
                 is asked line by line; one that writes the whole answer has it all asked for again where one line is missing.
         Raises:
-            EngineLost: as `stream`.
+            BadInput, EngineLost: as `stream`.
         """
+        _refuse_others(question, examples)
 
         def answer(some: Sequence[SeveralAsked], note: Callable[[Failure], None]) -> Iterator[list[Judgement]]:
             return self._listed(question, some, settings or JudgeSettings(), known, note)
@@ -249,6 +255,13 @@ class Judge:
     def prompt_digest(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> str:
         """A digest of everything that the prompts of these examples depend on: wording, template, tokenizer, budget."""
         return self._answering.prompt_digest(question, examples, settings)
+
+
+def _listed(examples: Iterable[Asked]) -> Sequence[Asked]:
+    """All of them, of any iterable; what is none is left to `_refuse_others`."""
+    if isinstance(examples, Sequence) or not isinstance(examples, Iterable):
+        return examples  # type: ignore[return-value]
+    return list(examples)
 
 
 def _refuse_others(question: object, examples: object) -> None:

@@ -46,6 +46,9 @@ Entry = Mapping[str, Any] | ProfileReview | ProfileComparison
 AT_ONCE = 32
 """Items sent in one request of a long list: what a small server answers within the time limit."""
 
+PAGE, MOST_READERS = 1000, 1_000_000
+"""Names of readers in one answer of the server, and in all of them: one that ever names new ones would be asked without end."""
+
 LONGEST_WAIT = 120.0
 """Seconds that a server may ask to wait; one that asks for more has refused."""
 
@@ -135,9 +138,11 @@ class JudgeClient:
     def readers(self) -> list[str]:
         """Names of all readers that the server keeps for this key."""
         names: dict[str, None] = {}
-        while page := self._calls.names(self._send(self._calls.get(_page(names))), names):
+        while True:
+            page = self._calls.names(self._send(self._calls.get(_page(names))), names)
             names |= dict.fromkeys(page)
-        return list(names)
+            if len(page) < PAGE:
+                return list(names)
 
     def submit(self, kind: str, items: Sequence[Item], **settings: Any) -> str:
         """Have the server keep a list of items and judge them in its own time; the batch's name.
@@ -266,9 +271,11 @@ class AsyncJudgeClient:
 
     async def readers(self) -> list[str]:
         names: dict[str, None] = {}
-        while page := self._calls.names(await self._send(self._calls.get(_page(names))), names):
+        while True:
+            page = self._calls.names(await self._send(self._calls.get(_page(names))), names)
             names |= dict.fromkeys(page)
-        return list(names)
+            if len(page) < PAGE:
+                return list(names)
 
     async def submit(self, kind: str, items: Sequence[Item], **settings: Any) -> str:
         return self._calls.batch_name(await self._send(self._calls.submit(kind, items, settings)))
@@ -396,12 +403,14 @@ class _Calls:
         return self.answers.results(answer, [{}] * size, str(about.get("question")))
 
     def names(self, answer: Mapping[str, Any], before: Collection[str]) -> list[str]:
-        """The readers that come after those `before`; a server that names one again would be asked without end."""
+        """The readers that come after those `before`; a server that names one again, or ever new ones, would be asked without end."""
         found = answer.get("readers")
         if not isinstance(found, list) or not all(map(_names_a_reader, found)):
             raise self.answers.strange("no list of readers")
         if len(set(found)) < len(found) or any(name in before for name in found):
             raise self.answers.strange("a reader twice in the list of readers")
+        if len(before) + len(found) > MOST_READERS:
+            raise self.answers.strange(f"more than {MOST_READERS:,} readers")
         return found
 
     def judgement(self, answer: object, item: Item, route: str, settings: Mapping[str, Any]) -> Judgement:
@@ -563,7 +572,8 @@ def _names_a_reader(name: object) -> bool:
 
 
 def _page(names: dict[str, None]) -> str:
-    return f"/v1/readers?after={quote(next(reversed(names)), safe='')}" if names else "/v1/readers"
+    after = f"&after={quote(next(reversed(names)), safe='')}" if names else ""
+    return f"/v1/readers?count={PAGE}{after}"
 
 
 def _fields(item: Item | Entry) -> dict[str, Any]:

@@ -228,6 +228,19 @@ def test_no_command_writes_to_an_address_and_none_of_it_is_repeated(path: str, c
     assert "hunter2pass" not in str(error.value)
 
 
+@pytest.mark.parametrize(("path", "context", "option"), WRITING, ids=[f"{path} {option.name}" for path, _, option in WRITING])
+def test_a_home_is_written_to_whoever_reads_its_sign(
+    path: str, context: Any, option: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A shell leaves `--out=~/x` as it is, and a folder named `~` here is one that somebody removes their home for."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Path(option.process_value(context, "~/x")) == tmp_path / "x"
+    with pytest.raises(BadInput, match="there is no home ~nobody-at-all; write the path out"):
+        option.process_value(context, "~nobody-at-all/x")
+    with pytest.raises(BadInput, match="nothing is written to standard output"):
+        option.process_value(context, "-")
+
+
 def test_every_command_that_writes_was_asked() -> None:
     assert len(WRITING) > 30 and {"perse score", "perse report", "perse data export", "perse kgds import"} <= {
         p for p, *_ in WRITING

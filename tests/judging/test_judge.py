@@ -232,6 +232,12 @@ def test_what_is_no_question_and_no_example_is_a_sentence(judge: Judge, question
         judge.ask(question, examples)
     with pytest.raises(BadInput, match=said):
         asyncio.run(judge.aask(question, examples))
+    with pytest.raises(BadInput, match=said):
+        list(judge.stream(question, examples))
+    with pytest.raises(BadInput, match=said):
+        judge.ask_listed(question, examples)
+    with pytest.raises(BadInput, match=said):
+        list(judge.stream_listed(question, examples, known={}))
 
 
 def test_two_examples_with_one_id_are_refused(willing: Judge) -> None:

@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from typing import Any
 
 import pytest
@@ -349,8 +350,8 @@ def test_no_requests_at_once_are_one_sentence_and_not_a_wait_without_end(at_once
 @pytest.mark.parametrize(
     ("pages", "said"),
     [
-        ([["a", "b"], ["a", "b"]], "a reader twice"),
-        ([["a"], ["b"], ["a"]], "a reader twice"),
+        ([[f"r{n}" for n in range(1000)]] * 2, "a reader twice"),
+        ([[f"r{n}" for n in range(1000)], ["a"] * 1000], "a reader twice"),
         ([["a", "a"]], "a reader twice"),
         ([["x" * 100_000]], "no list of readers"),
         ([["\ud800"]], "no list of readers"),
@@ -371,6 +372,22 @@ def test_readers_that_a_server_lists_without_end_or_that_cannot_be_are_one_sente
         with pytest.raises(ServerError, match=said):
             asyncio.run(later(server.url))
         assert len(server.asked) <= 2 * len(pages)
+
+
+def test_a_server_that_names_new_readers_for_ever_is_asked_no_further_than_a_million(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perse.serving.client.MOST_READERS", 3000)
+    number = count()
+
+    async def later(url: str) -> None:
+        async with AsyncJudgeClient(url, key=KEY) as client:
+            await client.readers()
+
+    with hostile(lambda route, body: {"readers": [f"r{next(number)}" for _ in range(1000)]}) as server:
+        with JudgeClient(server.url, key=KEY) as client, pytest.raises(ServerError, match="more than 3,000 readers"):
+            client.readers()
+        with pytest.raises(ServerError, match="more than 3,000 readers"):
+            asyncio.run(later(server.url))
+        assert len(server.asked) == 8
 
 
 @pytest.mark.parametrize(("results", "items"), [(5, 5), (None, 1), ("ab", 2), ([], True), ([{}], "1"), ([{}], 10**12)])

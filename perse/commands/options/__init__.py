@@ -13,6 +13,7 @@ import typer
 
 from perse.addresses import is_address
 from perse.errors import BadInput
+from perse.files.path_names import place_named
 from perse.judging.loading import judge_help
 from perse.questions import QUESTIONS
 from perse.records import Split
@@ -25,14 +26,22 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON o
 
 
 def here(path: Path | None) -> Path | None:
-    """Callback of each option that says where to write. An address would become folders, of which one has the password for a name.
+    """Callback of each option that says where to write. An address would become folders, of which one has the password for a name; a shell leaves
+    the `~` of `--out=~/x` as it is, and a folder of that name is one that people remove their home for.
 
     Raises:
-        BadInput: it is an address; none of it is repeated.
+        BadInput: it is an address, of which none is repeated; the home of nobody; or `-`, which elsewhere means standard output.
     """
-    if path is not None and is_address(path):
+    if path is None:
+        return None
+    if is_address(path):
         raise BadInput("the place to write is an address, expected a path on this machine; give a file or a folder here")
-    return path
+    if str(path) == "-":
+        raise BadInput("the place to write is '-', and nothing is written to standard output; give a file or a folder")
+    place = place_named(path)
+    if place.parts[:1] and place.parts[0].startswith("~"):
+        raise BadInput(f"the place to write is {path}, and there is no home {place.parts[0]}; write the path out")
+    return place
 
 
 Out = Annotated[Path, typer.Option("--out", callback=here, help="The folder to write, or to continue.", show_default=False)]
