@@ -260,7 +260,7 @@ class Judge:
 def _listed(examples: Iterable[Asked]) -> Sequence[Asked]:
     """All of them, of any iterable; what is none is left to `_refuse_others`."""
     if isinstance(examples, Sequence) or not isinstance(examples, Iterable):
-        return examples  # type: ignore[return-value]
+        return examples
     return list(examples)
 
 

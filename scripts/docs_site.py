@@ -1,0 +1,118 @@
+"""The pages of the site, in one folder: docs/ as it is, a reference made of `--help` and docstrings, and the files of the repository that pages link to.
+
+    python scripts/docs_site.py work/docs && mkdocs build     # make site
+
+A page links to `../deploy/compose.yaml` as it lies in the repository; on the site a copy of it stands under `files/`, so that all of it can be
+read from a disk. The folder is made anew each time.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.testing import CliRunner
+
+from perse.commands.app import app
+
+ROOT = Path(__file__).resolve().parent.parent
+BESIDE = "files"
+"""The folder of copies on the site."""
+_MARK = ".made-by-docs-site"
+_COLUMNS = "110"
+_LINK = re.compile(r"\]\(((?:\.\./)+[^)#\s]+)(#[^)\s]*)?\)")
+PYTHON = {
+    "The judge": ("perse.judging.judge.Judge", "perse.judging.judge.JudgeSettings"),
+    "What goes in": (
+        "perse.records.ProfileReview",
+        "perse.records.PointwiseExample",
+        "perse.records.PairwiseExample",
+        "perse.records.parse_example",
+    ),
+    "What comes out": ("perse.judgement.Judgement", "perse.judgement.Status"),
+    "Asking a judge server": ("perse.serving.client.JudgeClient", "perse.serving.client.AsyncJudgeClient"),
+    "When something is wrong": ("perse.errors",),
+}
+"""What other programs import, by heading."""
+
+
+def write_pages(out: Path) -> None:
+    """All pages into `out`, which is made, or made anew.
+
+    Raises:
+        SystemExit: something else than earlier pages lies there.
+    """
+    if out.exists():
+        if not (out / _MARK).is_file():
+            sys.exit(f"{out} holds something else than the pages of the site; give another folder")
+        shutil.rmtree(out)
+    shutil.copytree(ROOT / "docs", out)
+    (out / _MARK).touch()
+    for page in sorted(out.rglob("*.md")):
+        name, text = page.relative_to(out).as_posix(), page.read_text()
+        for file in outside(name, text):
+            copy = out / BESIDE / file
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / file, copy)
+        page.write_text(with_copies(name, text))
+    (out / "reference").mkdir()
+    (out / "reference" / "commands.md").write_text(commands_page())
+    (out / "reference" / "python.md").write_text(python_page())
+
+
+def outside(page: str, text: str) -> Iterator[str]:
+    """The files of the repository, outside docs/, that a page links to."""
+    for found in _LINK.finditer(text):
+        if (name := _in_repository(page, found[1])) is not None:
+            yield name
+
+
+def with_copies(page: str, text: str) -> str:
+    """A page's text, its links to files of the repository leading to their copies."""
+
+    def copied(found: re.Match[str]) -> str:
+        name = _in_repository(page, found[1])
+        if name is None:
+            return found[0]
+        return f"]({posixpath.relpath(f'{BESIDE}/{name}', posixpath.dirname(page) or '.')}{found[2] or ''})"
+
+    return _LINK.sub(copied, text)
+
+
+def _in_repository(page: str, link: str) -> str | None:
+    """The path from the repository's root; None of what lies within docs/ or is no file."""
+    name = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page), link))
+    return None if name.startswith(("docs/", "..")) or not (ROOT / name).is_file() else name
+
+
+def commands_page() -> str:
+    """Every command with its help, as the program itself tells it."""
+    return "\n".join(["# Commands", "", *_told(typer.main.get_command(app), [])])
+
+
+def _told(command: Any, path: list[str]) -> Iterator[str]:
+    plain = {"COLUMNS": _COLUMNS, "TERMINAL_WIDTH": _COLUMNS, "NO_COLOR": "1"}
+    shown = CliRunner().invoke(app, [*path, "--help"], env=plain, prog_name="perse")
+    text = "\n".join(line.rstrip() for line in shown.output.strip().splitlines())
+    yield from (f"{'##' if len(path) < 2 else '###'} {' '.join(['perse', *path])}", "", "```text", text, "```", "")
+    for name, inner in getattr(command, "commands", {}).items():
+        if not inner.hidden:
+            yield from _told(inner, [*path, name])
+
+
+def python_page() -> str:
+    """The names that programs use, from their docstrings."""
+    said = ["# Python", "", "What other programs import. Everything else may change without notice.", ""]
+    for title, names in PYTHON.items():
+        said += [f"## {title}", "", *(line for name in names for line in (f"::: {name}", ""))]
+    return "\n".join(said)
+
+
+if __name__ == "__main__":
+    write_pages(Path(sys.argv[1]))
