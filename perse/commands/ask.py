@@ -72,6 +72,16 @@ def ask(
         raise typer.Exit(2)
 
 
+def _score(judgement: Judgement) -> str:
+    """What is expected comes first, and a draw is called one: a label that was drawn may be one that the judge thinks unlikely."""
+    told = f"score [bold]{escape(str(judgement.label))}[/bold] of 10"
+    if judgement.expected is None or not judgement.distribution:
+        return told
+    likeliest = max(judgement.distribution, key=lambda label: (judgement.distribution or {})[label])
+    said = f"expected [bold]{judgement.expected:.1f}[/bold] of 10, likeliest [bold]{likeliest}[/bold]"
+    return said if likeliest == judgement.label else f"{said}, drawn {escape(str(judgement.label))}"
+
+
 def own_scale(given: str) -> OwnScale | None:
     """The scale of `--scale`; None for 1 to 10.
 
@@ -169,10 +179,7 @@ def show_judgement(console: Console, judgement: Judgement) -> None:
     if judgement.status is not Status.OK:
         console.print(f"no score ({judgement.status}): {printable(judgement.error or '')}", markup=False)
         return
-    expected = f"   expected {judgement.expected:.1f}" if judgement.expected is not None else ""
-    console.print(
-        f"score [bold]{escape(str(judgement.label))}[/bold] of 10{expected}   (profile of {judgement.k_effective} reviews)"
-    )
+    console.print(f"{_score(judgement)}   (profile of {judgement.k_effective} reviews)")
     if own := judgement.own_scale:
         parts = (("score", own.label), ("expected", own.expected), ("with the numbers that need no judge", own.stacked))
         said = ", ".join(f"{name} [bold]{value:.3g}[/bold]" for name, value in parts if value is not None)

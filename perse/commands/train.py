@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -72,6 +73,18 @@ def train(
     if int(os.environ.get("RANK", "0")) == 0 and (folder / "merged" / "config.json").exists():
         parts = [part for part in ("adapter", "merged", "log.jsonl", "manifest.json", "README.md") if (folder / part).exists()]
         err.print(f"trained: [bold]{escape(printable(redact(str(folder))))}[/bold]  ({', '.join(parts)})")
+        if (Path(settings.data.path) / "manifest.json").is_file():
+            err.print(
+                f"next: {printable(redact(scoring_command(settings, folder)))}", markup=False, highlight=False, soft_wrap=True
+            )
+
+
+def scoring_command(settings: TrainConfig, folder: Path) -> str:
+    """The command that judges the validation side of what the run learned from."""
+    fold = [] if settings.data.fold is None else ["--fold", str(settings.data.fold)]
+    return shlex.join(
+        ["perse", "score", "--examples", settings.data.path, *fold, "--judge", str(folder), "--out", f"{folder}-valid"]
+    )
 
 
 def _run(settings: TrainConfig) -> Path:

@@ -55,7 +55,11 @@ def read_profile(path: Path, *, scale: OwnScale | None = None) -> list[ProfileRe
         try:
             reviews.append(ProfileReview.model_validate(_rescaled(fields, scale)))
         except ValidationError as error:
-            raise BadInput(f"{path}, line {line}: {explain(error)}") from None
+            off = any(
+                one["loc"] == ("score",) and one["type"] in ("less_than_equal", "greater_than_equal") for one in error.errors()
+            )
+            hint = "; scores are 1 to 10: of others say the scale, such as --scale 0-100" if off else ""
+            raise BadInput(f"{path}, line {line}: {explain(error)}{hint}") from None
         except BadInput as error:
             raise BadInput(f"{path}, line {line}: {error}; give the scale with --scale LOW-HIGH") from None
     return reviews

@@ -91,7 +91,9 @@ class ProgressCallback(TrainerCallback):
             return
         self.note = f"loss {logs['loss']:.3f}"
         if "tokens_per_second" in logs:
-            self.note += f", {logs['tokens_per_second']:.0f} tokens/s that stand for {logs['unshared_tokens_per_second']:.0f}"
+            self.note += (
+                f", {logs['tokens_per_second']:.0f} tokens/s ({logs['unshared_tokens_per_second']:.0f} without sharing)"
+            )
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         self.shown("training", state.global_step, state.max_steps, self.note)

@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 from command_line import perse
+from evaluation_builders import answered
 from hostile_server import hostile
+from rich.console import Console
+
+from perse.commands.ask import show_judgement
 
 
 @pytest.fixture
@@ -39,3 +43,28 @@ def test_what_the_model_said_instead_of_a_score_turns_no_terminal_around(reviews
     done = asked(json.loads('"bad \\u001b[31mred\\u202e text"'), reviews)
     assert done.returncode == 0 and "no score (unparsed)" in done.stdout
     assert "\u202e" not in done.stdout and "\x1b[31m" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [("9", "expected 6.6 of 10, likeliest 9   (profile"), ("3", "expected 6.6 of 10, likeliest 9, drawn 3   (profile")],
+)
+def test_what_is_expected_comes_first_and_a_draw_is_called_one(
+    label: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = {"3": 0.4, "9": 0.6}
+    told = answered("a", label, distribution={str(n): given.get(str(n), 0.0) for n in range(1, 11)}, question="pointwise")
+    show_judgement(Console(width=100), told)
+    assert said in capsys.readouterr().out
+
+
+def test_a_judge_in_words_has_the_score_that_it_wrote(capsys: pytest.CaptureFixture[str]) -> None:
+    show_judgement(Console(width=100), answered("a", "7", question="pointwise"))
+    assert "score 7 of 10   (profile" in capsys.readouterr().out
+
+
+def test_a_score_on_another_scale_is_told_of_the_scale(reviews: Path) -> None:
+    reviews.write_text('{"text": "A story", "review": "Nice", "score": 45}\n')
+    done = perse("ask", "--judge", "nowhere", "--reviews", reviews, "--text", "A new story")
+    assert done.returncode == 2
+    assert "scores are 1 to 10: of others say the scale, such as --scale 0-100" in done.stderr
