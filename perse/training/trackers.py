@@ -83,7 +83,7 @@ def _callback(name: str, run: Path, step: int) -> Any:
     refuse_link(folder)
     with writing(folder):
         writer: Any = SummaryWriter(log_dir=str(folder), purge_step=step + 1 if step else 0)
-    return TensorBoardCallback(writer)  # type: ignore[no-untyped-call]
+    return guarded(name, TensorBoardCallback(writer))  # type: ignore[no-untyped-call]
 
 
 def _said(error: Exception) -> str:

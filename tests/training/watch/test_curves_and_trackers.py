@@ -141,6 +141,28 @@ def test_tensorboard_gets_what_the_run_log_gets(renderer: Renderer, tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # the writer's thread ends of it
+def test_tensorboard_that_cannot_write_any_more_is_left_out_and_training_goes_on(
+    renderer: Renderer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("tensorboard", reason="not installed")
+    from tensorboard.summary.writer.record_writer import RecordWriter
+
+    write, written = RecordWriter.write, []
+
+    def full_for_a_while(self: Any, record: bytes) -> None:
+        written.append(record)
+        if len(written) == 4:
+            raise OSError(28, "No space left on device")
+        write(self, record)
+
+    monkeypatch.setattr(RecordWriter, "write", full_for_a_while)
+    trained(renderer, tmp_path / "checkpoints", callbacks=trackers(("tensorboard",), tmp_path))
+    assert caplog.text.count("tensorboard fails (OSError: [Errno 28] No space left on device)") == 1
+    assert (tmp_path / "checkpoints" / "checkpoint-8").is_dir()
+
+
+@pytest.mark.slow
 def test_tensorboard_writes_through_no_link_and_into_no_file(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "tensorboard").symlink_to(tmp_path / "mine")
