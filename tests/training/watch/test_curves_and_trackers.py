@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import time
 from pathlib import Path
@@ -146,9 +147,8 @@ def test_tensorboard_that_cannot_write_any_more_is_left_out_and_training_goes_on
     renderer: Renderer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     pytest.importorskip("tensorboard", reason="not installed")
-    from tensorboard.summary.writer.record_writer import RecordWriter
-
-    write, written = RecordWriter.write, []
+    writers: Any = importlib.import_module("tensorboard.summary.writer.record_writer").RecordWriter
+    write, written = writers.write, []
 
     def full_for_a_while(self: Any, record: bytes) -> None:
         written.append(record)
@@ -156,7 +156,7 @@ def test_tensorboard_that_cannot_write_any_more_is_left_out_and_training_goes_on
             raise OSError(28, "No space left on device")
         write(self, record)
 
-    monkeypatch.setattr(RecordWriter, "write", full_for_a_while)
+    monkeypatch.setattr(writers, "write", full_for_a_while)
     trained(renderer, tmp_path / "checkpoints", callbacks=trackers(("tensorboard",), tmp_path))
     assert caplog.text.count("tensorboard fails (OSError: [Errno 28] No space left on device)") == 1
     assert (tmp_path / "checkpoints" / "checkpoint-8").is_dir()
