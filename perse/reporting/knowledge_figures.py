@@ -39,13 +39,12 @@ def knowledge_figures(known: Sequence[Knowledge] | str, judges: Sequence[str]) -
 
 def _figure(known: Knowledge, judges: Sequence[str]) -> Figure:
     rows = [_named(row, judges) for row in known.rows]
-    values = {row.name: row.estimate for row in known.rows}
-    numbers = values[TOGETHER]
+    estimates = [row.estimate for row in known.rows if row.estimate is not None]
+    numbers = next(row.estimate for row in known.rows if row.name == TOGETHER and row.judge is None)
 
     def paint(sheet: Sheet) -> None:
         axis = sheet.subplots()
         dots(axis, rows)
-        estimates = [estimate for estimate in values.values() if estimate is not None]
         around(axis, [0.0, *(end for e in estimates for end in (e.value, e.interval.low, e.interval.high) if end is not None)])
         reference_line(axis, 0.0, rows=rows, baseline=False)
         if numbers is not None and numbers.value is not None:
@@ -58,7 +57,7 @@ def _figure(known: Knowledge, judges: Sequence[str]) -> Figure:
         paint,
         height=0.9 + ROW * len(rows),
         title=f"{_TITLE}: {known.kind} ({known.examples:,}, of {known.readers:,} readers)",
-        alt=f"Kendall tau-b of {known.kind}: {listed(said)}.{no_interval(list(values.values()))}",
+        alt=f"Kendall tau-b of {known.kind}: {listed(said)}.{no_interval(estimates)}",
         header=_HEADER,
         rows=[_cells(row) for row in known.rows],
     )
@@ -66,7 +65,7 @@ def _figure(known: Knowledge, judges: Sequence[str]) -> Figure:
 
 def _first_said(row: KnownRow) -> int:
     """What is told in words, where there is room for some: the numbers together, then judges, then single sources."""
-    return 0 if row.name == TOGETHER else 1 if row.judge else 2
+    return 1 if row.judge else 0 if row.name == TOGETHER else 2
 
 
 def _named(row: KnownRow, judges: Sequence[str]) -> NamedRow:
