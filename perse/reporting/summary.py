@@ -96,7 +96,7 @@ _KNOWS = _Heading(
     "knows",
     "What knows what?",
     "Each source alone, all that cost nothing together, and the same with each judge; each fitted on other readers than it is shown for. A judge "
-    "is worth what it adds to the row of the numbers together: `perse fit` says how much that is, with the interval of the difference. What knows "
+    "is worth what it adds to the row of the numbers together: perse fit says how much that is, with the interval of the difference. What knows "
     "nothing lies at 0 or a little below, since whoever is left out of a fit is expected to be like the others.",
     (),
     ("knows",),
