@@ -90,7 +90,7 @@ test-gpu: $(READY)
 site: $(READY)
 	$(BIN)/python scripts/docs_site.py work/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
-	@echo "written: work/site/index.html"
+	@echo "written: work/site/index.html (its search wants a server: python -m http.server -d work/site)"
 
 # Slower: the embedded model, real vLLM on the CPU, a wheel in an empty environment, the report in a browser. Two files at a time,
 # each whole in one process, so that what a file shares (a trained judge, a vLLM server, a browser) is made once: some 12 GB.

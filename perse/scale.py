@@ -101,5 +101,7 @@ def float_of(number: SupportsFloat) -> float:
     """Endless where it is a whole number that no float holds."""
     try:
         return float(number)
+    except ValueError:  # a signalling NaN
+        return math.nan
     except OverflowError:
         return math.inf if number > 0 else -math.inf  # type: ignore[operator]

@@ -15,6 +15,8 @@ from rich.table import Table
 
 from perse.commands.options.training import Overrides, ShowRecipes, TrainingConfig
 from perse.commands.terminal import err, list_recipes, run_app
+from perse.data.dataset.folder import is_data_folder
+from perse.files.runlog import read_manifest
 from perse.installing import needing
 from perse.secrets import printable, redact
 
@@ -80,11 +82,20 @@ def train(
 
 
 def scoring_command(settings: TrainConfig, folder: Path) -> str:
-    """The command that judges the validation side of what the run learned from."""
-    fold = [] if settings.data.fold is None else ["--fold", str(settings.data.fold)]
-    return shlex.join(
-        ["perse", "score", "--examples", settings.data.path, *fold, "--judge", str(folder), "--out", f"{folder}-valid"]
-    )
+    """The command that judges the readers whom the run did not learn from, asked as it learned; "" where there are none to be known of."""
+    data = settings.data
+    if data.split != "train" or not (is_data_folder(Path(data.path)) and _holds_valid(Path(data.path), data.fold)):
+        return ""
+    options = {"--fold": data.fold, "--question": data.question, "--k": data.k, "--order-seed": data.order_seed}
+    said = [part for name, value in options.items() if value is not None for part in (name, str(value))]
+    said += [] if data.review_text else ["--no-review-text"]
+    return shlex.join(["perse", "score", "--examples", data.path, *said, "--judge", str(folder), "--out", f"{folder}-valid"])
+
+
+def _holds_valid(folder: Path, fold: int | None) -> bool:
+    """Whether the data set says that it kept readers for validation; with folds, each is kept from the judges of the others."""
+    parts = read_manifest(folder).get("counts", {}).get("parts", [])
+    return fold is not None or any(part["name"] == "Valid" and part["examples"] for part in parts)
 
 
 def _run(settings: TrainConfig) -> Path:

@@ -275,9 +275,9 @@ def _refuse_others(question: object, examples: object) -> None:
         )
     if not isinstance(examples, Sequence) or isinstance(examples, str | bytes):
         raise BadInput(f"the examples are {json_kind(examples)}, expected a list of examples")
-    if other := next((one for one in examples if not hasattr(one, "shortened")), None):
+    if others := [one for one in examples if not hasattr(one, "shortened")]:
         raise BadInput(
-            f"one of the examples is {json_kind(other)}; perse.records.parse_example makes an example of an object's fields"
+            f"one of the examples is {json_kind(others[0])}; perse.records.parse_example makes an example of an object's fields"
         )
 
 

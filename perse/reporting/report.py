@@ -101,7 +101,7 @@ def write_report(
     shown = evaluation.model_copy(update={"notes": tuple(_without_paths(note, gathered) for note in evaluation.notes)})
     of_judges = report_data(align(gathered.folds, gathered.judges))
     manifests = {str(folder): read_manifest(folder) for folder in runs}
-    known = _known(gathered, evaluation)
+    known, notes = _known(gathered, evaluation)
     of_runs = [*known, *run_figures(of_judges, evaluation), *_trainings(manifests.values())]
     drawn = _own_names([of_runs, *map(study_figures, results)])
     options: dict[str, Any] = {
@@ -119,7 +119,7 @@ def write_report(
         facts=_facts(evaluation, gathered, manifests),
         verdicts=verdicts(shown, of_judges),
         cautions=cautions(shown, contamination=any(result.name == "contamination" for result in results)),
-        sections=sections(shown, drawn[0]),
+        sections=sections(shown, drawn[0], known=notes),
         samples=pack_samples(
             [example for part in gathered.folds for example in part.examples],
             {name: {judgement.id: judgement for judgement in given} for name, given in gathered.judges.items()},
@@ -159,10 +159,10 @@ def _refuse_strangers(out: Path) -> None:
         raise BadInput(f"{out} is not empty and holds no report; choose another folder with --out")
 
 
-def _known(gathered: Gathered, evaluation: Evaluation) -> list[Figure]:
-    """What each source knows; of scores of single texts alone, which can be combined with numbers."""
+def _known(gathered: Gathered, evaluation: Evaluation) -> tuple[list[Figure], tuple[str, ...]]:
+    """What each source knows, and notes of it; of scores of single texts alone, which can be combined with numbers."""
     if not all(isinstance(example, PointwiseExample) for fold in gathered.folds for example in fold.examples):
-        return []
+        return [], ()
     try:
         known = what_knows_what(
             gathered.folds,
@@ -172,8 +172,8 @@ def _known(gathered: Gathered, evaluation: Evaluation) -> list[Figure]:
             resample=evaluation.resample,
         )
     except BadInput as error:
-        return knowledge_figures(str(error), list(gathered.judges))
-    return knowledge_figures(known, list(gathered.judges))
+        return knowledge_figures(str(error), list(gathered.judges)), ()
+    return knowledge_figures(known, list(gathered.judges)), known[0].notes
 
 
 def _trainings(manifests: Iterable[Mapping[str, Any]]) -> list[Figure]:

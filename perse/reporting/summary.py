@@ -7,7 +7,7 @@ stands first, says what it is measured against, and is followed by the limits of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -143,7 +143,7 @@ def cautions(evaluation: Evaluation, *, contamination: bool) -> tuple[str, ...]:
     return tuple(said)
 
 
-def sections(evaluation: Evaluation, figures: Sequence[Figure]) -> tuple[Section, ...]:
+def sections(evaluation: Evaluation, figures: Sequence[Figure], *, known: Sequence[str] = ()) -> tuple[Section, ...]:
     """All tables and plots, each under its heading; headings with nothing under them are left out."""
     # `cautions`, at the top of the page, are not repeated under the table.
     tables = evaluation_tables(evaluation.model_copy(update={"notes": (), "without_reference": 0}))
@@ -162,8 +162,11 @@ def sections(evaluation: Evaluation, figures: Sequence[Figure]) -> tuple[Section
         )
         for heading in _HEADINGS
     ]
-    known = _section(_KNOWS, [], [figure for figure in figures if figure.name.startswith(_KNOWS.figures)])
-    return tuple(part for part in (known, main, *others) if part is main or part.tables or part.finer or part.figures)
+    drawn_of = [figure for figure in figures if figure.name.startswith(_KNOWS.figures)]
+    knows = replace(_section(_KNOWS, [], drawn_of), notes=tuple(known))
+    # A figure without rows says why there is nothing to draw, which is no first thing to read.
+    first = (knows, main) if any(figure.rows for figure in drawn_of) else (main, replace(knows, lead=""))
+    return tuple(part for part in (*first, *others) if part is main or part.tables or part.finer or part.figures)
 
 
 def _section(heading: _Heading, tables: Sequence[Table], figures: Sequence[Figure]) -> Section:

@@ -235,7 +235,7 @@ def test_a_home_is_written_to_whoever_reads_its_sign(
     """A shell leaves `--out=~/x` as it is, and a folder named `~` here is one that somebody removes their home for."""
     monkeypatch.setenv("HOME", str(tmp_path))
     assert Path(option.process_value(context, "~/x")) == tmp_path / "x"
-    with pytest.raises(BadInput, match="there is no home ~nobody-at-all; write the path out"):
+    with pytest.raises(BadInput, match="there is no home ~nobody-at-all; give the whole path, from /"):
         option.process_value(context, "~nobody-at-all/x")
     with pytest.raises(BadInput, match="nothing is written to standard output"):
         option.process_value(context, "-")

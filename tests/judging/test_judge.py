@@ -225,6 +225,8 @@ def test_a_scale_may_be_a_list_and_its_ends_numbers_of_numpy() -> None:
         ("pointwise", [], r"the question is a text, expected one of perse.questions, such as QUESTIONS\['pointwise'\]"),
         (QUESTIONS["pointwise"], None, "the examples are null, expected a list of examples"),
         (QUESTIONS["pointwise"], [{"id": "a"}], "one of the examples is an object; perse.records.parse_example makes"),
+        (QUESTIONS["pointwise"], [{}], "one of the examples is an object; perse.records.parse_example makes"),
+        (QUESTIONS["pointwise"], [None], "one of the examples is null; perse.records.parse_example makes"),
     ],
 )
 def test_what_is_no_question_and_no_example_is_a_sentence(judge: Judge, question: Any, examples: Any, said: str) -> None:

@@ -65,7 +65,9 @@ def test_what_knows_what_is_the_first_part_of_a_page() -> None:
     examples = texts(varied)
     evaluation = evaluate_many({"tuned": [answer(one, "7") for one in examples]}, [Fold(examples, None)], resamples=100)
     figures = knowledge_figures([known(SEEN, others=told(0.3)), known(NEW, others=None)], ["tuned"])
-    first, second, *_ = sections(evaluation, figures)
-    assert (first.name, second.name) == ("knows", "numbers")
+    first, second, *_ = sections(evaluation, figures, known=["3 readers are left out"])
+    assert (first.name, second.name) == ("knows", "numbers") and first.notes == ("3 readers are left out",)
     assert first.figures == tuple(figures) and second.figures == ()
     assert sections(evaluation, [])[0].name == "numbers"
+    main, empty, *_ = sections(evaluation, knowledge_figures("4 readers are too few to fit on", ["tuned"]))
+    assert (main.name, empty.name, empty.lead) == ("numbers", "knows", "")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
+
 import yaml
 from places import ROOT
 
@@ -14,3 +17,13 @@ def test_the_citation_is_of_this_version_and_has_what_the_format_needs() -> None
     assert found["cff-version"] == "1.2.0" and found["type"] == "software" and found["license"] == "Apache-2.0"
     assert found["title"] and found["message"] and all(author["name"] for author in found["authors"])
     assert found["version"] == __version__
+
+
+def test_the_source_package_has_all_that_the_makefile_and_the_first_page_name() -> None:
+    """What is tracked and not included is what a checkout alone needs."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    included = set(project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"])
+    named = set(re.findall(r"\]\((?!http)([^)#]+)", (ROOT / "README.md").read_text()))
+    named |= set(re.findall(r"scripts/\w+\.py", (ROOT / "Makefile").read_text())) | {"mkdocs.yml"}
+    missing = {name for name in named if not any(name == one or name.startswith(f"{one}/") for one in included)}
+    assert not missing

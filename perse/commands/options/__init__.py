@@ -40,7 +40,7 @@ def here(path: Path | None) -> Path | None:
         raise BadInput("the place to write is '-', and nothing is written to standard output; give a file or a folder")
     place = place_named(path)
     if place.parts[:1] and place.parts[0].startswith("~"):
-        raise BadInput(f"the place to write is {path}, and there is no home {place.parts[0]}; write the path out")
+        raise BadInput(f"the place to write is {path}, and there is no home {place.parts[0]}; give the whole path, from /")
     return place
 
 

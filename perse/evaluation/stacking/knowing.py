@@ -1,28 +1,32 @@
 """What knows what: how well each source alone orders the texts, all numbers together, and the same with each judge; of texts that training readers
 scored and of others apart.
 
-A judge that is worth asking stands above the row of the numbers, which cost nothing. Everything is of the examples that every judge answered, and
-cross-fitted, so that rows of several judges stand beside each other; which of two is higher is for their difference to say (`adding`).
+A judge that is worth asking stands above the row of the numbers, which cost nothing. Everything is of the examples to which every judge gave an exact
+distribution (a judge that gave none is a row that says so), and cross-fitted, so that rows of several judges stand beside each other; which of two is
+higher is for their difference to say (`adding`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from perse.errors import BadInput
+import numpy as np
+
 from perse.evaluation.alignment import Fold
 from perse.evaluation.stacking.adding import NEW, SEEN, Told
 from perse.evaluation.stacking.crossing import CrossFitted
 from perse.evaluation.stacking.making import Material, material
+from perse.evaluation.stats.correlation import BoolArray, FloatArray
+from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.results import Resample
 from perse.judgement import Judgement, Status
 from perse.results.result import Estimate
-from perse.stacking.sources import IN_WORDS, JUDGE, OTHERS
+from perse.stacking.sources import CONTENT, IN_WORDS, JUDGE, OTHERS, SOURCES
 
 TOGETHER = "all of these together"
 """The row of the numbers without any judge."""
-NOTHING_EXACT = "it gives no exact distributions to combine"
+NOTHING_EXACT = "it gave no exact distributions to combine"
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,8 @@ class Knowledge:
     rows: tuple[KnownRow, ...]
     examples: int
     readers: int
+    notes: tuple[str, ...] = ()
+    """Who and what is left out or absent."""
 
 
 def what_knows_what(
@@ -64,47 +70,65 @@ def what_knows_what(
         judges: the answers of each judge.
         seed, resamples, resample: as in `fit`.
     Raises:
-        BadInput: as in `material`; a judge without exact distributions is a row that says so.
+        BadInput: as in `material`.
     """
-    ok = [{one.id for one in given if one.status is Status.OK} for given in judges.values()]
-    answered = set.intersection(*ok) if ok else set()
-    common = [Fold([one for one in fold.examples if one.id in answered], fold.train) for fold in folds]
-    numbers = material(common, None)
-    rows: list[tuple[str, str | None, Told | str]] = []
+    exact = {judge: {one.id for one in given if _is_exact(one)} for judge, given in judges.items()}
+    whole = {one.id for fold in folds for one in fold.examples}
+    common = set.intersection(whole, *(ids for ids in exact.values() if ids))
+    kept = [Fold([one for one in fold.examples if one.id in common], fold.train) for fold in folds]
+    numbers = material(kept, None)
     cross = CrossFitted.of(numbers.rows, seed=seed)
-    for source in cross.rows.sources:
-        rows.append((IN_WORDS[source], None, Told.of(source, cross.tell([source]))))
-    rows.append((TOGETHER, None, Told.of(TOGETHER, cross.tell(cross.rows.sources))))
+    rows = [_Row(IN_WORDS[one], None, one, _told(cross, [one])) for one in SOURCES if one != JUDGE]
+    rows.append(_Row(TOGETHER, None, None, _told(cross, cross.rows.sources)))
     for judge, given in judges.items():
-        alone, stacked = judge, f"{judge}, with these"
-        try:
-            judged = CrossFitted.of(material(common, given).rows, seed=seed)
-        except BadInput:  # the numbers of the same examples were good enough, so it is the judge's distributions
-            rows += [(alone, judge, NOTHING_EXACT), (stacked, judge, NOTHING_EXACT)]
-            continue
-        rows.append((alone, judge, Told.of(alone, judged.tell([JUDGE]))))
-        rows.append((stacked, judge, Told.of(stacked, judged.tell(judged.rows.sources))))
-    return _by_kind(numbers, rows, seed=seed, resamples=resamples, resample=resample)
-
-
-def _by_kind(
-    numbers: Material, rows: Sequence[tuple[str, str | None, Told | str]], *, seed: int, resamples: int, resample: Resample
-) -> tuple[Knowledge, ...]:
+        alone, stacked = _Row(judge, judge, None), _Row(f"{judge}, with these", judge, None)
+        if exact[judge]:
+            judged = CrossFitted.of(material(kept, given).rows, seed=seed)
+            alone = replace(alone, told=_told(judged, [JUDGE]))
+            stacked = replace(stacked, told=_told(judged, judged.rows.sources))
+        rows += [alone, stacked]
+    left_out = len(whole) - len(common)
+    notes = (
+        *numbers.notes,
+        *([f"{left_out} examples to which not every judge gave an exact distribution are left out"] if left_out else []),
+    )
     bootstrap = numbers.bootstrap(resamples=resamples, seed=seed, resample=resample)
     seen = numbers.rows.have([OTHERS])
-    found = []
-    for kind, chosen in ((SEEN, seen), (NEW, ~seen)):
-        if not chosen.any():
-            continue
-        part, gold = bootstrap.only(chosen), numbers.rows.gold[chosen]
-        told = []
-        for name, judge, said in rows:
-            if isinstance(said, str):
-                told.append(KnownRow(name, judge, None, said))
-            elif name == IN_WORDS[OTHERS] and kind == NEW:
-                told.append(KnownRow(name, judge, None, "training readers scored none of these texts"))
-            else:
-                told.append(KnownRow(name, judge, part.one("kendall", gold, said.values[chosen])))
-        readers = len(set(numbers.rows.reader[chosen].tolist()))
-        found.append(Knowledge(kind, tuple(told), int(chosen.sum()), readers))
-    return tuple(found)
+    kinds = [(kind, chosen) for kind, chosen in ((SEEN, seen), (NEW, ~seen)) if chosen.any()]
+    return tuple(_knowledge(kind, numbers, rows, chosen, bootstrap, notes) for kind, chosen in kinds)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What one row expects of all examples, (n,); None: nothing."""
+
+    name: str
+    judge: str | None
+    source: str | None
+    told: FloatArray | None = None
+
+
+def _is_exact(judgement: Judgement) -> bool:
+    return judgement.status is Status.OK and bool(judgement.distribution) and judgement.exact is not False
+
+
+def _told(cross: CrossFitted, sources: Collection[str]) -> FloatArray | None:
+    """Expected scores by these sources; None where no example has one of them."""
+    return Told.of("", cross.tell(sources)).values if set(sources) <= set(cross.rows.sources) else None
+
+
+def _knowledge(
+    kind: str, numbers: Material, rows: Sequence[_Row], chosen: BoolArray, bootstrap: Bootstrap, notes: tuple[str, ...]
+) -> Knowledge:
+    part, gold = bootstrap.only(chosen), numbers.rows.gold[chosen]
+
+    def known(row: _Row) -> KnownRow:
+        if row.source == OTHERS and kind == NEW:
+            return KnownRow(row.name, None, None, "training readers scored none of these texts")
+        if row.told is None:
+            absent = "absent" + (" (perse data evidence makes it)" if row.source == CONTENT else "")
+            return KnownRow(row.name, row.judge, None, NOTHING_EXACT if row.judge else absent)
+        return KnownRow(row.name, row.judge, part.one("kendall", gold, row.told[chosen]))
+
+    readers = len(np.unique(numbers.rows.reader[chosen]))
+    return Knowledge(kind, tuple(map(known, rows)), int(chosen.sum()), readers, notes)

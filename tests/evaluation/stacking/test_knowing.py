@@ -82,9 +82,37 @@ def test_all_rows_are_of_the_examples_that_every_judge_answered(train: list[Poin
 def test_a_judge_without_exact_distributions_is_a_row_that_says_so(train: list[PointwiseExample]) -> None:
     asked, judgements = world(30, seed=3, knows=0.5)
     in_words = [one.model_copy(update={"distribution": None}) for one in judgements]
-    of = known(train, asked, {"judge": judgements, "in words": in_words})
-    missing = {row.name: row.missing for row in of[SEEN].rows if row.estimate is None}
-    assert missing == dict.fromkeys(("in words", "in words, with these"), NOTHING_EXACT)
+    silent = [one.model_copy(update={"status": Status.UNPARSED, "label": None, "distribution": None}) for one in judgements]
+    of = known(train, asked, {"judge": judgements, "in words": in_words, "silent": silent})
+    missing = {row.name: row.missing for row in of[SEEN].rows if row.estimate is None and row.judge}
+    names = ("in words", "in words, with these", "silent", "silent, with these")
+    assert missing == dict.fromkeys(names, NOTHING_EXACT)
+    assert value(of[SEEN], "judge") == value(known(train, asked, {"judge": judgements})[SEEN], "judge")
+
+
+@pytest.mark.slow
+def test_a_judge_with_some_distributions_is_shown_on_those_and_the_others_are_counted(train: list[PointwiseExample]) -> None:
+    asked, judgements = world(30, seed=3, knows=0.9)
+    half_told = [one if n % 2 else one.model_copy(update={"distribution": None}) for n, one in enumerate(judgements)]
+    of, only = known(train, asked, {"judge": half_told}), known(train, asked[1::2], {"judge": judgements[1::2]})
+    for kind in (SEEN, NEW):
+        assert of[kind].rows == only[kind].rows
+        assert (
+            of[kind].notes[-1] == f"{len(asked) // 2} examples to which not every judge gave an exact distribution are left out"
+        )
+
+
+@pytest.mark.slow
+def test_a_source_that_is_absent_is_a_row_and_judges_may_be_called_as_rows_are(train: list[PointwiseExample]) -> None:
+    asked, judgements = world(30, seed=3, knows=0.5)
+    others = IN_WORDS[OTHERS]
+    of = known(train, asked, {others: judgements, TOGETHER: judgements})
+    rows = {(row.name, row.judge): row for row in of[NEW].rows}
+    assert rows["the words of the text", None].missing == "absent (perse data evidence makes it)"
+    assert (
+        rows[others, None].estimate is None and rows[others, others].estimate == rows[TOGETHER, TOGETHER].estimate is not None
+    )
+    assert rows[TOGETHER, None].estimate != rows[TOGETHER, TOGETHER].estimate
 
 
 def test_too_few_readers_are_told_in_a_sentence(train: list[PointwiseExample]) -> None:
