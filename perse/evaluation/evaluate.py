@@ -155,7 +155,7 @@ def evaluate_many(
     if chooses(items.examples):
         if validation:
             raise BadInput("a validation run calibrates ties between scores, and these are pairs; leave it out")
-        found = _pairs(items, bootstrap=bootstrap, seed=seed)
+        found = _pairs(items, bootstrap=bootstrap, seed=seed, vectors=vectors, on_fit=on_fit)
     else:
         found = _scores(
             items,
@@ -266,12 +266,13 @@ def _scores(
     return _Found(tuple(written), tuple(differences), ok, means, skipped, (*notes, *said))
 
 
-def _pairs(items: Items, *, bootstrap: Bootstrap, seed: int) -> _Found:
-    predictions = choice_predictions(items, seed=seed)
+def _pairs(items: Items, *, bootstrap: Bootstrap, seed: int, vectors: Vectors | None, on_fit: OnProgress) -> _Found:
+    predictions = choice_predictions(items, seed=seed, vectors=vectors, on_progress=on_fit)
     rows = pairwise_rows(items, predictions, bootstrap=bootstrap)
     hits = {one.name: one.hits for one in predictions if one.hits is not None}
     differences = [one for judge in items.judgements for one in choice_differences(judge, hits, true_choices(items), bootstrap)]
-    return _Found(tuple(rows), tuple(differences), _answered(items), notes=tuple(_without_distribution(items, "likeliest")))
+    notes = [*(one.note for one in predictions if one.note), *_without_distribution(items, "likeliest")]
+    return _Found(tuple(rows), tuple(differences), _answered(items), notes=tuple(notes))
 
 
 def _calibrated(epsilons: Mapping[str, float | None], rows: Sequence[str]) -> str:

@@ -12,14 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from perse.evaluation.alignment import Items
-from perse.evaluation.baselines.ratings import joined, pairwise_baselines
+from perse.evaluation.baselines.ratings import Baseline, joined, pairwise_baselines
+from perse.evaluation.baselines.strengths import strength_baselines
 from perse.evaluation.metrics import Chosen, computed, metrics_of
 from perse.evaluation.predictions import only
 from perse.evaluation.stats.accuracy import aspect_confusion, correct, likeliest_answers, likeliest_correct
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.results import Row
-from perse.records import PairwiseExample
+from perse.models.vectors import Vectors
+from perse.progress import OnProgress, unseen
+from perse.records import Choice, PairwiseExample
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class Choices:
     hits: FloatArray | None
     answers: Sequence[str | None] = ()
     unavailable: str | None = None
+    note: str | None = None
 
 
 def true_choices(items: Items) -> list[str]:
@@ -38,7 +42,9 @@ def true_choices(items: Items) -> list[str]:
     return [example.reference.preference for example in only(PairwiseExample, items.examples) if example.reference]
 
 
-def choice_predictions(items: Items, *, seed: int) -> list[Choices]:
+def choice_predictions(
+    items: Items, *, seed: int, vectors: Vectors | None = None, on_progress: OnProgress = unseen
+) -> list[Choices]:
     """Two rows of each judge, then the baselines, each fitted on the training side of its part."""
     gold = true_choices(items)
     rows = []
@@ -46,21 +52,29 @@ def choice_predictions(items: Items, *, seed: int) -> list[Choices]:
         likeliest, labels = likeliest_answers(judgements), [judgement.label for judgement in judgements]
         rows.append(Choices(f"{judge} (likeliest)", judge, likeliest_correct(gold, judgements), likeliest))
         rows.append(Choices(f"{judge} (label)", judge, correct(gold, labels), labels))
-    return [*rows, *baseline_choices(items, seed=seed)]
+    return [*rows, *baseline_choices(items, seed=seed, vectors=vectors, on_progress=on_progress)]
 
 
-def baseline_choices(items: Items, *, seed: int) -> list[Choices]:
-    """What needs no judge; the first is what judges are compared with."""
+def baseline_choices(
+    items: Items, *, seed: int, vectors: Vectors | None = None, on_progress: OnProgress = unseen
+) -> list[Choices]:
+    """What needs no judge; the first is what judges are compared with.
+
+    Args:
+        vectors: embeddings of texts, for the one that reads them.
+        on_progress: told how many models are fitted.
+    """
     gold = true_choices(items)
-    of_parts = [
-        pairwise_baselines(only(PairwiseExample, fold.examples), only(PairwiseExample, fold.train), seed=seed)
-        for fold in items.folds
-    ]
+    of_parts: list[Sequence[Baseline[Choice]]] = []
+    for fold in items.folds:
+        of_fold = only(PairwiseExample, fold.examples), only(PairwiseExample, fold.train)
+        *informed, majority, drawn = pairwise_baselines(*of_fold, seed=seed)
+        strengths = strength_baselines(*of_fold, vectors, seed=seed, on_progress=on_progress)
+        of_parts.append([*informed, *strengths, majority, drawn])
     rows = []
-    for baseline in joined(of_parts):
-        given = baseline.predictions
-        hits = None if given is None else correct(gold, given)
-        rows.append(Choices(baseline.name, None, hits, given or (), baseline.unavailable))
+    for one in joined(of_parts):
+        hits = None if one.predictions is None else correct(gold, one.predictions)
+        rows.append(Choices(one.name, None, hits, one.predictions or (), one.unavailable, one.note))
     return rows
 
 

@@ -28,7 +28,8 @@ def test_pairs_not_answered_are_wrong_overall_and_per_aspect() -> None:
     ]
     train = [pair("t0", "t", "A", aspect="Ending")]
     found = evaluate(examples, judgements, train=train)
-    names = ["judge (likeliest)", "judge (label)", "copy the example", "unpersonalized", "majority", "random"]
+    names = ["judge (likeliest)", "judge (label)", "copy the example"]
+    names += ["unpersonalized", "Bradley-Terry", "text ridge", "majority", "random"]
     assert [row.name for row in found.rows] == names
     label, likeliest = row(found, "judge (label)"), row(found, "judge (likeliest)")
     assert label.columns["accuracy"].value == 2 / 4

@@ -154,6 +154,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "nearly_constant": (),
     "leniency_worlds": (),
     "long_profiles": ("--model", "MODEL"),
+    "pair_baselines": ("pairs",),
     "preference_rounding": ("graded.jsonl", "--model", "MODEL"),
     "rank_loss": ("--model", "MODEL"),
     "rare_answers": (),
@@ -198,6 +199,9 @@ def test_a_benchmark_runs_at_its_smallest_size(name: str, place: Path, answering
     if name in ("recipes", "rounding", "learning"):
         called("data", "pointwise", "--reviews", "reviews.jsonl.gz", "--items", "items.jsonl.gz", "--k", "1", "--out", "data")
         called("data", "export", "data", "--split", "valid", "--out", "examples.jsonl")
+    if name == "pair_baselines":
+        sides = ("--map", "text_a=story_a+ending_a", "--map", "text_b=story_b+ending_b")
+        called("data", "pairwise", "--pairs", "pairs.jsonl", *sides, "--folds", "2", "--max-queries", "0", "--out", "pairs")
     if name == "preference_rounding":
         grades = {"ac": [[4], [2], [3]], "sc": [[4], [2], [3]]}
         row = {"reviews": ["It is loud.", "It lasts."], "summaries": ["Loud.", "It lasts.", "Loud, and it lasts."], **grades}

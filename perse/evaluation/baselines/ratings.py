@@ -22,6 +22,7 @@ from perse.scale import CHOICES, SCORES, Scale
 
 NO_TRAINING_DATA = "no training data at hand"
 NO_TEXT_KNOWN = "none of these texts is in the training data"
+NO_PAIR_KNOWN = "none of these pairs is in the training data"
 FACTORIZATIONS = {
     "matrix factorization": "knows what training readers gave each text on average, as user+item bias does",
     "plain matrix factorization": "without such means",
@@ -143,7 +144,7 @@ def pairwise_baselines(
     known = [(example.aspect, example.reference.preference) for example in train or () if example.reference]
     of_pair = Baseline[Choice](UNPERSONALIZED, unavailable=NO_TRAINING_DATA)
     if known:
-        usual = _fit_majority(known)
+        usual = fit_majority(known)
         majority = Baseline(majority.name, tuple(map(usual, examples)))
         of_pair = _of_pairs(examples, train or (), usual)
     return copy, of_pair, majority, Baseline[Choice]("random", drawn)
@@ -165,7 +166,7 @@ def _of_pairs(
 
     found = [most(example) for example in examples]
     if not any(found):
-        return Baseline(UNPERSONALIZED, unavailable=NO_TEXT_KNOWN)
+        return Baseline(UNPERSONALIZED, unavailable=NO_PAIR_KNOWN)
     return Baseline(UNPERSONALIZED, tuple(one or usual(example) for one, example in zip(found, examples, strict=True)))
 
 
@@ -214,7 +215,7 @@ def _copy(example: PairwiseExample, *, seed: int) -> Choice:
     return _most(same_aspect) or _most(all_aspects) or _coin(example.id, seed)
 
 
-def _fit_majority(known: Sequence[tuple[str, Choice]]) -> Callable[[PairwiseExample], Choice]:
+def fit_majority(known: Sequence[tuple[str, Choice]]) -> Callable[[PairwiseExample], Choice]:
     """The most frequent answer of an aspect; of an unknown or tied aspect, that of all; "A" if these tie too."""
     answers: defaultdict[str, list[Choice]] = defaultdict(list)
     for aspect, answer in known:

@@ -94,7 +94,8 @@ def needing_no_judge(
     sides, missing = {}, {}
     found: list[tuple[str, FloatArray | None, FloatArray | None, str | None]]
     if chooses(items.examples):
-        found = [(one.name, one.hits, None, one.unavailable) for one in baseline_choices(items, seed=seed)]
+        chosen = baseline_choices(items, seed=seed, vectors=vectors, on_progress=on_progress)
+        found = [(one.name, one.hits, None, one.unavailable) for one in chosen]
         reading: Reading = "likeliest"
     else:
         predicted = baseline_predictions(items, scale=answer_scale(items), seed=seed, vectors=vectors, on_progress=on_progress)
