@@ -13,7 +13,7 @@ DTYPE = $(shell $(BIN)/python -c "from perse.engines.sixteen_bit import slow_in_
 export OMP_NUM_THREADS ?= $(shell nproc 2>/dev/null || echo 2)
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: setup versions vllm browser demo servers test slow test-avx2 test-gpu site integration integration-avx2 cluster shown mutants lint format types check clean
+.PHONY: setup versions vllm browser demo servers test slow test-avx2 test-gpu site licences integration integration-avx2 cluster shown mutants lint format types check clean
 
 setup: $(READY)
 	@echo "ready: . .venv/bin/activate    (to serve on vLLM on this CPU too: make vllm, about two minutes more)"
@@ -91,6 +91,10 @@ site: $(READY)
 	$(BIN)/python scripts/docs_site.py work/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	@echo "written: work/site/index.html (its search wants a server: python -m http.server -d work/site)"
+
+# The licence of every package that is installed: docs/licences.md.
+licences: $(VLLM)
+	$(BIN)/python scripts/licences.py > work/licences.md && mv work/licences.md docs/licences.md
 
 # Slower: the embedded model, real vLLM on the CPU, a wheel in an empty environment, the report in a browser. Two files at a time,
 # each whole in one process, so that what a file shares (a trained judge, a vLLM server, a browser) is made once: some 12 GB.

