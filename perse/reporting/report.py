@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from perse.files.path_names import place_named, run_around
 from perse.files.runlog import MANIFEST, environment, file_digest, read_manifest, what_it_is
 from perse.judging.loop import JUDGEMENTS
 from perse.models.vectors import KeptVectors
+from perse.progress import OnPart, OnProgress, unseen_part
 from perse.records import PointwiseExample
 from perse.reporting.knowledge_figures import knowledge_figures
 from perse.reporting.page import PageData, StudySection, render_page
@@ -62,6 +64,7 @@ def write_report(
     texts: Texts = Texts(),  # noqa: B008 (frozen)
     max_samples: int = MOST_SAMPLES,
     vectors: KeptVectors | None = None,
+    on_part: OnPart = unseen_part,
 ) -> Path:
     """Write the report into `out` and say where its page is.
 
@@ -75,6 +78,7 @@ def write_report(
         resample, texts: as in `evaluate_many`.
         max_samples: samples in the page; failures come before others.
         vectors: embeddings of texts, for the baselines that read them.
+        on_part: told how far each part is.
     Raises:
         BadInput: see `gather` and `evaluate_many`; a folder without a finished study; or an `out` that holds something else.
     """
@@ -97,11 +101,14 @@ def write_report(
         seconds=seconds,
         notes=[*gathered.notes, *missing],
         vectors=vectors,
+        on_progress=partial(on_part, "evaluating"),
+        on_fit=partial(on_part, "fitting baselines"),
     )
     shown = evaluation.model_copy(update={"notes": tuple(_without_paths(note, gathered) for note in evaluation.notes)})
     of_judges = report_data(align(gathered.folds, gathered.judges))
     manifests = {str(folder): read_manifest(folder) for folder in runs}
-    known, notes = _known(gathered, evaluation)
+    known, notes = _known(gathered, evaluation, partial(on_part, "what knows what"))
+    on_part("drawing", 0, 1)
     of_runs = [*known, *run_figures(of_judges, evaluation), *_trainings(manifests.values())]
     drawn = _own_names([of_runs, *map(study_figures, results)])
     options: dict[str, Any] = {
@@ -132,7 +139,9 @@ def write_report(
         manifests=tuple((name, _pretty(manifest)) for name, manifest in {"this report": own, **manifests}.items()),
         pairs=evaluation.kind == "pairwise",
     )
-    return _write(out, page, [figure for figures in drawn for figure in figures], evaluation, own)
+    written = _write(out, page, [figure for figures in drawn for figure in figures], evaluation, own)
+    on_part("drawing", 1, 1)
+    return written
 
 
 def _write(out: Path, page: PageData, figures: Sequence[Figure], evaluation: Evaluation, manifest: dict[str, Any]) -> Path:
@@ -159,7 +168,7 @@ def _refuse_strangers(out: Path) -> None:
         raise BadInput(f"{out} is not empty and holds no report; choose another folder with --out")
 
 
-def _known(gathered: Gathered, evaluation: Evaluation) -> tuple[list[Figure], tuple[str, ...]]:
+def _known(gathered: Gathered, evaluation: Evaluation, on_progress: OnProgress) -> tuple[list[Figure], tuple[str, ...]]:
     """What each source knows, and notes of it; of scores of single texts alone, which can be combined with numbers."""
     if not all(isinstance(example, PointwiseExample) for fold in gathered.folds for example in fold.examples):
         return [], ()
@@ -170,6 +179,7 @@ def _known(gathered: Gathered, evaluation: Evaluation) -> tuple[list[Figure], tu
             seed=evaluation.seed,
             resamples=evaluation.resamples,
             resample=evaluation.resample,
+            on_progress=on_progress,
         )
     except BadInput as error:
         return knowledge_figures(str(error), list(gathered.judges)), ()

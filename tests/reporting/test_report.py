@@ -54,7 +54,9 @@ def known(report: Path) -> list[str]:
 @pytest.mark.integration
 def test_a_report_is_whole_and_the_same_when_made_again(tmp_path: Path) -> None:
     runs = [scored_run(tmp_path / "before", seed=1), scored_run(tmp_path / "after", seed=2)]
-    page = write_report(runs, out=tmp_path / "report", resamples=100)
+    told: list[tuple[str, int, int]] = []
+    page = write_report(runs, out=tmp_path / "report", resamples=100, on_part=lambda *how: told.append(how))
+    assert {part for part, done, total in told if done == total} >= {"evaluating", "drawing"}
     files = {path.relative_to(tmp_path): path.read_bytes() for path in (tmp_path / "report").rglob("*") if path.is_file()}
     assert {"report.html", "evaluation.json", "manifest.json"} <= {path.name for path in files}
     stems = {path.stem for path in files if path.parent.name == "figures"}

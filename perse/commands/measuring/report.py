@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 from perse.commands import options
 from perse.commands.terminal import err
 from perse.formats.plain_files import own_bytes
+from perse.progress import shown_on
 
 
 def report(
@@ -40,7 +42,7 @@ def report(
     from perse.results.result import Result
     from perse.results.terminal import safe
 
-    with err.status("counting and drawing"):
+    with shown_on(err) as on_part:
         page = write_report(
             runs,
             studies=study or (),
@@ -52,7 +54,8 @@ def report(
             resample=resample,
             texts=Texts(True, bertscore_model, bartscore_model),
             max_samples=max_samples,
-            vectors=KeptVectors(embedding_model),
+            vectors=KeptVectors(embedding_model, on_progress=partial(on_part, "embedding texts")),
+            on_part=on_part,
         )
     result = Result.model_validate_json(own_bytes(page.parent / NUMBERS))
     err.print(safe(result.answer), style="bold", highlight=False, soft_wrap=True)

@@ -21,6 +21,7 @@ from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.results import Resample
 from perse.judgement import Judgement, Status
+from perse.progress import OnProgress, unseen
 from perse.results.result import Estimate
 from perse.stacking.sources import CONTENT, IN_WORDS, JUDGE, OTHERS, SOURCES
 
@@ -62,6 +63,7 @@ def what_knows_what(
     seed: int,
     resamples: int,
     resample: Resample,
+    on_progress: OnProgress = unseen,
 ) -> tuple[Knowledge, ...]:
     """Of each kind of texts that there is.
 
@@ -69,6 +71,7 @@ def what_knows_what(
         folds: what was judged, with its training side.
         judges: the answers of each judge.
         seed, resamples, resample: as in `fit`.
+        on_progress: told how many rows are fitted.
     Raises:
         BadInput: as in `material`.
     """
@@ -78,15 +81,22 @@ def what_knows_what(
     kept = [Fold([one for one in fold.examples if one.id in common], fold.train) for fold in folds]
     numbers = material(kept, None)
     cross = CrossFitted.of(numbers.rows, seed=seed)
-    rows = [_Row(IN_WORDS[one], None, one, _told(cross, [one])) for one in SOURCES if one != JUDGE]
+    rows: list[_Row] = []
+    total = len(SOURCES) + 2 * len(judges)
+    for one in SOURCES:
+        on_progress(len(rows), total)
+        if one != JUDGE:
+            rows.append(_Row(IN_WORDS[one], None, one, _told(cross, [one])))
     rows.append(_Row(TOGETHER, None, None, _told(cross, cross.rows.sources)))
     for judge, given in judges.items():
+        on_progress(len(rows), total)
         alone, stacked = _Row(judge, judge, None), _Row(f"{judge}, with these", judge, None)
         if exact[judge]:
             judged = CrossFitted.of(material(kept, given).rows, seed=seed)
             alone = replace(alone, told=_told(judged, [JUDGE]))
             stacked = replace(stacked, told=_told(judged, judged.rows.sources))
         rows += [alone, stacked]
+    on_progress(total, total)
     left_out = len(whole) - len(common)
     notes = (
         *numbers.notes,

@@ -67,6 +67,19 @@ def test_the_report_and_fit_say_the_same_of_each_kind(train: list[PointwiseExamp
 
 
 @pytest.mark.slow
+def test_how_far_the_fitting_is_is_told_to_its_end(train: list[PointwiseExample]) -> None:
+    asked, judgements = world(20, seed=2, knows=0.5)
+    told: list[tuple[int, int]] = []
+    judges = {"one": judgements, "silent": [one.model_copy(update={"distribution": None}) for one in judgements]}
+    what_knows_what(
+        [Fold(asked, train)], judges, seed=0, resamples=100, resample="reviewers", on_progress=lambda *how: told.append(how)
+    )
+    done, totals = zip(*told, strict=True)
+    assert done[0] == 0 and list(done) == sorted(done) and len(done) > 5
+    assert {*totals} == {done[-1]}
+
+
+@pytest.mark.slow
 def test_all_rows_are_of_the_examples_that_every_judge_answered(train: list[PointwiseExample]) -> None:
     asked, judgements = world(30, seed=3, knows=0.5)
     failed = [
