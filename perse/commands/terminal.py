@@ -84,7 +84,9 @@ def run_app(typer_app: typer.Typer) -> None:
         sys.exit(2)
     except SystemExit as left:
         if left.code == 130:  # Ctrl-C, as typer reports it
-            err.print("\nstopped; what was finished is kept, and the same command resumes from here")
+            err.print(
+                "\nstopped; what was written is kept, and the same command resumes from here, or begins anew where nothing was"
+            )
         if isinstance(left.code, str):  # Python would print it as it is
             say(printable(redact(left.code)))
             sys.exit(1)

@@ -165,6 +165,8 @@ class Train(Section):
     """What the order of the data, the adapter's first weights and every sample are drawn by."""
     save_every: int = Field(default=50, ge=1)
     """Steps between checkpoints: the most that a kill can lose."""
+    save_minutes: float | None = Field(default=None, gt=0)
+    """A checkpoint, too, after the first step that ends so many minutes after the last one, whatever a step takes; null: by steps alone."""
     keep_checkpoints: int = Field(default=2, ge=1)
     """The last so many checkpoints stay, and the best judged."""
     log_every: int = Field(default=5, ge=1)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -62,6 +64,33 @@ class StopFile(TrainerCallback):
     def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         if self.asked:  # patience that ends in the same step would leave the checkpoint out
             control.should_save = True
+
+
+class SaveByMinutes(TrainerCallback):
+    """A checkpoint after the first step that ends `minutes` after the last one or the beginning: what a kill can lose is known in time.
+
+    The first process looks at its clock and tells the others, so that all save the same step.
+
+    Args:
+        clock: seconds; what tests set.
+    """
+
+    def __init__(self, minutes: float, process: Launched, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.minutes = minutes
+        self.process = process
+        self.clock = clock
+        self.last = clock()
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        self.last = self.clock()
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        due = self.clock() - self.last >= 60 * self.minutes
+        if broadcast_from_main(self.process, due) and state.global_step < state.max_steps:
+            control.should_save = True
+
+    def on_save(self, *_: Any, **__: Any) -> None:
+        self.last = self.clock()
 
 
 class ProgressCallback(TrainerCallback):

@@ -53,7 +53,7 @@ from perse.publishing.merging import ship_tokenizer
 from perse.records import Example
 from perse.rendering.prompt import Renderer
 from perse.settings.training import Attention, Model, Train, TrainConfig
-from perse.training.callbacks import ProgressCallback, RunLogCallback, StopFile
+from perse.training.callbacks import ProgressCallback, RunLogCallback, SaveByMinutes, StopFile
 from perse.training.curves import write_curves
 from perse.training.finite import FiniteGradients
 from perse.training.launched import (
@@ -86,7 +86,7 @@ from perse.training.rows.prepare import Prepared, renderer_for
 from perse.training.rows.proof import ProveFirst, proven_attention, to_prove
 from perse.training.rows.row_loss import row_loss_for
 from perse.training.rows.schedule import RowDataset
-from perse.training.saving.checkpoints import ASIDE, CHECKPOINTS, recover, saving, step_of, whole_checkpoint
+from perse.training.saving.checkpoints import ASIDE, CHECKPOINTS, checkpoints_in, recover, saving, step_of, whole_checkpoint
 from perse.training.saving.reshard import reshard
 from perse.training.throughput import Throughput, device_peak
 from perse.training.trackers import tracker_names, trackers
@@ -246,7 +246,9 @@ _LATER: tuple[tuple[str, str, object], ...] = (
 
 def run_identity(config: TrainConfig, prepared: Prepared, facts: Mapping[str, str]) -> dict[str, Any]:
     """The settings that identify a run; the number of devices is not one of them."""
-    settings = config.model_dump(mode="json", exclude={"output": True, "train": {"world_size"}, "watch": {"shown"}})
+    settings = config.model_dump(
+        mode="json", exclude={"output": True, "train": {"world_size", "save_minutes"}, "watch": {"shown"}}
+    )
     for section, name, before in _LATER:
         if settings[section] is not None and settings[section][name] == before:
             del settings[section][name]
@@ -331,6 +333,7 @@ def _fit(
             FiniteGradients(prepared.schedule),
             throughput,
             *([ProveFirst(prepared.schedule, ready.attention, computed)] if process.sharding != "none" else []),
+            *([SaveByMinutes(config.train.save_minutes, process)] if config.train.save_minutes else []),
             *([Patience(config.watch.patience)] if watching and config.watch and config.watch.patience else []),
             stop,
         ],
@@ -347,7 +350,12 @@ def _fit(
     sum_in_float32(trainer, process)
     if checkpoint is not None:
         reshard(checkpoint, trainer, process)
-    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    try:
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    except KeyboardInterrupt:
+        if arguments.should_save:
+            log.info(_what_is_kept(trainer.state.global_step, kept.folder))
+        raise
     if stop.asked:
         return None
     best = best_checkpoint(trainer.state, trained.parent)
@@ -360,6 +368,16 @@ def _fit(
         with saving("the trained weights", trained.parent):
             take_weights(best, trained)
     return trained, trainer.state, best is not None
+
+
+def _what_is_kept(step: int, checkpoints: Path) -> str:
+    """Of a run that Ctrl-C ended after `step`."""
+    done = f"stopped after step {step}"
+    newest = max(map(step_of, checkpoints_in(checkpoints)), default=0)
+    if newest >= step:
+        return f"{done}, which is kept"
+    from_where = f"kept is the checkpoint of step {newest}" if newest else "no checkpoint was written yet"
+    return f"{done}: {from_where}, steps to compute again: {step - newest}; an empty file {checkpoints.parent / 'stop'} ends a run without that"
 
 
 def _is_whole(merged: Path) -> bool:

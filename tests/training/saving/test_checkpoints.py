@@ -14,12 +14,25 @@ from typing import Any
 import pytest
 import torch
 from builders import pointwise_examples, state_of, tiny_llama, whole_number_tokenizer
+from transformers import TrainerControl, TrainerState, TrainingArguments
 
 from perse.errors import BadInput, SaveFailed
 from perse.files.disk import GrowingFile
 from perse.records import example_lines
 from perse.settings.training import load_config
-from perse.training.saving.checkpoints import ASIDE, LIST, check_room, made_by, remove_others, seal, step_of, whole_checkpoint
+from perse.training.callbacks import ProgressCallback, SaveByMinutes
+from perse.training.launched import launched
+from perse.training.saving.checkpoints import (
+    ASIDE,
+    LIST,
+    check_room,
+    checkpoints_in,
+    made_by,
+    remove_others,
+    seal,
+    step_of,
+    whole_checkpoint,
+)
 from perse.training.saving.gather_weights import check_written, gather_weights, write_weights
 from perse.training.trainer import train
 
@@ -174,6 +187,64 @@ def test_a_run_whose_newest_checkpoint_is_damaged_goes_on_from_the_one_before(
     assert "checkpoint-6 is left out: optimizer.pt has sha256" in caplog.text
     assert (run / "merged" / "model.safetensors").read_bytes() == weights
     assert not list(run.rglob("training_args.bin")), "a pickle that nobody should load"
+
+
+@pytest.mark.slow
+def test_a_checkpoint_is_written_by_minutes_where_steps_are_far_between(tiny_model_folder: Path, tmp_path: Path) -> None:
+    """The last setting counts, and with another one it is the same run."""
+    given = settings(
+        tiny_model_folder, tmp_path, "train.save_every=100", "train.save_minutes=0.00001", "train.keep_checkpoints=9"
+    )
+    run = train(load_config("embedded_lora", given))
+    assert [step_of(path) for path in checkpoints_in(run / "checkpoints")] == [1, 2, 3, 4, 5, 6]
+    (run / "merged").rename(run / "merged-before")
+    shutil.rmtree(run / "checkpoints" / "checkpoint-6")
+    train(load_config("embedded_lora", [*given, "train.save_minutes=60"]))
+    weights = [(run / folder / "model.safetensors").read_bytes() for folder in ("merged", "merged-before")]
+    assert weights[0] == weights[1]
+
+
+def test_the_minutes_count_from_the_last_checkpoint_of_whatever_reason() -> None:
+    now = [0.0]
+    saver = SaveByMinutes(10, launched(), clock=lambda: now[0])
+    saver.on_train_begin()
+    asked = []
+    for step, at in enumerate((0, 300, 599, 600, 900, 1199, 1300, 1900), start=1):
+        now[0], control = at, TrainerControl()
+        saver.on_step_end(TrainingArguments(), TrainerState(global_step=step, max_steps=99), control)
+        if control.should_save or at == 1199:  # where steps say so, too
+            saver.on_save()
+        asked.append(control.should_save)
+    assert asked == [False, False, False, True, False, False, False, True]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("saved", "told"),
+    [
+        (2, "kept is the checkpoint of step 2, steps to compute again: 1"),
+        (100, "no checkpoint was written yet, steps to compute again: 3"),
+        (3, "stopped after step 3, which is kept"),
+    ],
+)
+def test_ctrl_c_says_what_of_a_training_is_kept(
+    tiny_model_folder: Path,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    saved: int,
+    told: str,
+) -> None:
+    def stopped(
+        self: ProgressCallback, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        if state.global_step == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(ProgressCallback, "on_step_begin", stopped, raising=False)
+    with pytest.raises(KeyboardInterrupt), caplog.at_level("INFO", "perse"):
+        train(load_config("embedded_lora", settings(tiny_model_folder, tmp_path, f"train.save_every={saved}")))
+    assert told in caplog.text
 
 
 @pytest.mark.integration
