@@ -3,11 +3,14 @@
 One file more, `evidence.parquet`, with a row for each review and fold, sealed by its digest in the manifest, which also names the reviews and
 examples that it was made of. Every epoch's examples, exports and runs are made of it, so that training and asking show the same. The data set's
 own digest changes with it, as its prompts do.
+
+Examples of a file, whose readers or texts the data set may not have, are told what its evidence would be of them (`evidence_for`).
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ from typing import Any
 from perse.data.dataset.folder import EVIDENCE, evidence_of, load_folder, new_texts, training_readers
 from perse.data.dataset.parquet import parquet_bytes
 from perse.data.evidence.guard import check_evidence
-from perse.data.evidence.making import Penalties, evidence_rows
+from perse.data.evidence.making import Penalties, evidence_rows, with_evidence
 from perse.data.evidence.table import EvidenceRow
 from perse.data.works import works
 from perse.errors import BadInput
@@ -24,6 +27,7 @@ from perse.files.locking import locked
 from perse.files.replacing import manifest_text, settle, update_files
 from perse.models.vectors import KeptVectors
 from perse.progress import OnProgress, unseen
+from perse.records import Example, PointwiseExample
 
 
 @dataclass(frozen=True)
@@ -83,3 +87,49 @@ def add_evidence(folder: Path, vectors: KeptVectors, *, seed: int = 0, on_progre
         manifest = {**data.manifest, "evidence": said, "files": files}
         update_files(folder, {EVIDENCE: content, MANIFEST: manifest_text(manifest).encode()})
     return Added(folder, tuple(rows), tuple(penalties))
+
+
+def evidence_for(
+    folder: Path,
+    examples: Sequence[Example],
+    vectors: KeptVectors,
+    *,
+    fold: int | None = None,
+    on_progress: OnProgress = unseen,
+) -> list[PointwiseExample]:
+    """The examples with what the training side of a data set says of their texts; evidence that they have is replaced.
+
+    Args:
+        folder: a data set that has evidence.
+        vectors: of the model that its evidence was made with.
+        fold: of a data set with folds: whose training side.
+        on_progress: told how many models are fitted, where an example is of a training reader.
+    Raises:
+        BadInput: the data set has no evidence, or it is of another embedding model; no such fold; or examples that are no reviews.
+    """
+    data = load_folder(folder)
+    if not data.evidence:
+        raise BadInput(f"{folder} has no evidence; make it first: perse data evidence {folder}")
+    said = data.manifest["evidence"]
+    if said["model_sha256"] != vectors.digest:
+        raise BadInput(
+            f"the evidence of {folder} was made with the embedding model {said['model']} (sha256 {said['model_sha256'][:12]}), and this is {vectors.model} "
+            f"({vectors.digest[:12]}); give that one with --embedding-model"
+        )
+    data.examples("valid", fold)  # refuses a fold that is not there
+    kept = [example for example in examples if isinstance(example, PointwiseExample)]
+    if len(kept) < len(examples):
+        raise BadInput("evidence is of single texts, and these examples are of another kind; give examples of reviews")
+    reviews = list(data.reviews.values())
+    new = new_texts(data.manifest)
+    return with_evidence(
+        kept,
+        reviews,
+        training_readers(data.rows, fold),
+        works(reviews) if new else {},
+        vectors,
+        penalties=tuple(said["penalties"][fold or 0]),
+        new_texts=new,
+        seed=said["seed"],
+        on_progress=on_progress,
+    )

@@ -56,6 +56,7 @@ from perse.settings.training import Attention, Model, Train, TrainConfig
 from perse.training.callbacks import ProgressCallback, RunLogCallback, SaveByMinutes, StopFile
 from perse.training.curves import write_curves
 from perse.training.finite import FiniteGradients
+from perse.training.heap import GiveBack
 from perse.training.launched import (
     Launched,
     broadcast_from_main,
@@ -331,6 +332,7 @@ def _fit(
         callbacks=[
             *callbacks,
             FiniteGradients(prepared.schedule),
+            *([GiveBack()] if arguments.use_cpu else []),
             throughput,
             *([ProveFirst(prepared.schedule, ready.attention, computed)] if process.sharding != "none" else []),
             *([SaveByMinutes(config.train.save_minutes, process)] if config.train.save_minutes else []),

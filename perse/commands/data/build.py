@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -134,24 +134,58 @@ def samples() -> None:
 @app.command()
 def evidence(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A data set folder of reviews.", show_default=False)],
+    examples: Annotated[
+        Path | None,
+        typer.Option(
+            help="Examples of another file, of whichever readers and texts: write them with what DIR says of their texts, into --out.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            callback=options.here, help="With --examples: the file to write, packed if it ends in .gz.", show_default=False
+        ),
+    ] = None,
+    fold: options.Fold = None,
     embedding_model: options.EmbeddingModel = None,
     seed: options.Seed = 0,
+    overwrite: options.OverwriteFile = False,
 ) -> None:
     """Add what the training side says of each text: other readers' scores, and an estimate from its words.
 
     The questions pointwise_evidence and pointwise_score_evidence show it. No score of the reader who is asked about is in it.
 
     Example: [bold]perse data evidence data/critics --embedding-model models/all-MiniLM-L6-v2[/bold]
+
+    New readers and texts: [bold]perse data evidence data/critics --examples new.jsonl --out new-evidence.jsonl[/bold]
     """
     from functools import partial
 
     from perse.commands.terminal import err
-    from perse.data.adding_evidence import add_evidence
+    from perse.data.adding_evidence import add_evidence, evidence_for
+    from perse.data.examples_file import read_examples
     from perse.models.vectors import KeptVectors
     from perse.progress import shown_on
 
+    if (examples is None) != (out is None):
+        raise BadInput(
+            "--examples and --out belong together: the file to read and the one to write; give both, or neither for DIR itself"
+        )
+    if examples is None and fold is not None:
+        raise BadInput("evidence of a data set is made for every fold; --fold goes with --examples, leave it out")
+    if examples is not None and out is not None:
+        check_file(out, overwrite=overwrite, inputs=(examples, folder), never=OWN_NAMES)
     with shown_on(err) as on_part:
         vectors = KeptVectors(embedding_model, on_progress=partial(on_part, "embedding texts"))
+        if examples is not None and out is not None:
+            told = evidence_for(folder, read_examples(examples), vectors, fold=fold, on_progress=partial(on_part, "fitting"))
+            _write_lines(out, example_lines(told))
+            typer.echo(
+                f"evidence of {len(told):,} examples, {sum(one.evidence.others > 0 for one in told if one.evidence):,} of texts that training readers of {folder} scored"
+            )
+            typer.echo(f"written: {out}")
+            return
         added = add_evidence(folder, vectors, seed=seed, on_progress=partial(on_part, "fitting"))
     known = sum(row.others > 0 for row in added.rows)
     shown = "; ".join(f"{penalty:g}, of a reader's offset {reader:g}" for penalty, reader in dict.fromkeys(added.penalties))
@@ -200,10 +234,14 @@ def export(
         for line in lines:
             sys.stdout.write(line)
         return
+    _write_lines(out, lines)
+
+
+def _write_lines(out: Path, lines: Iterable[str]) -> None:
+    """Packed without a time, so that the same examples give the same bytes."""
     text = without_keys("".join(lines)).encode()
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        # Packed without a time, so that the same examples give the same bytes.
         write_bytes(out, gzip.compress(text, mtime=0) if out.name.endswith(".gz") else text)
     except OSError as error:
         raise BadInput(f"{out}: cannot be written ({error.strerror or error}); give another --out") from None

@@ -17,6 +17,7 @@ from perse.data.evidence.arrays import TextRows, asked_of
 from perse.data.evidence.content import (
     READER_PARTS,
     TEXT_PARTS,
+    IntArray,
     Ratings,
     choose,
     cross_fitted,
@@ -28,7 +29,7 @@ from perse.data.evidence.table import EvidenceRow
 from perse.errors import BadInput
 from perse.models.vectors import Vectors
 from perse.progress import OnProgress, unseen
-from perse.records import PointwiseExample, Review
+from perse.records import Evidence, PointwiseExample, Review
 
 DIGITS = 4
 """Decimals of an estimate that are kept: more depend on the machine."""
@@ -75,14 +76,14 @@ def evidence_rows(
     gold = np.array([one.reference.score for one in examples if one.reference], dtype=np.float64)
     whose = np.array([numbers[one.reviewer_id] for one in examples if one.reference], dtype=np.int64)
     pair = choose(embedded, ratings, asked, gold, whose, of_text=of_text, seed=seed, on_progress=on_progress).pair
-    of_reader = parts(len(numbers), min(READER_PARTS, len(numbers)), np.random.default_rng([seed, 2]))
+    of_reader = _parts_of_readers(len(numbers), seed=seed)
     left_out = cross_fitted(embedded, ratings, [pair], of_reader=of_reader, of_text=of_text)[0]  # (P, T)
     whole = fit_content(embedded, ratings, pair).of_texts(embedded)
     others = Others(reviews, readers)
     found = []
     for one, text, reader in zip(reviews, rows.tolist(), mine.tolist(), strict=True):
         part = int(of_reader[reader]) if reader >= 0 else None
-        number, mean, spread = NOBODY if new_texts else others.of(one)
+        number, mean, spread = NOBODY if new_texts else others.of(one.item_id, one.reviewer_id)
         found.append(
             EvidenceRow(
                 fold=fold,
@@ -96,6 +97,68 @@ def evidence_rows(
             )
         )
     return found, pair
+
+
+def with_evidence(
+    examples: Sequence[PointwiseExample],
+    reviews: Sequence[Review],
+    readers: Collection[str],
+    works: Mapping[str, str],
+    vectors: Vectors,
+    *,
+    penalties: Penalties,
+    new_texts: bool = False,
+    seed: int = 0,
+    on_progress: OnProgress = unseen,
+) -> list[PointwiseExample]:
+    """Examples that are in no data set, such as of new readers and new texts, with the evidence that they would have in this one.
+
+    Args:
+        reviews, readers, works, new_texts, seed: as they were given to `evidence_rows`.
+        penalties: that it chose.
+        on_progress: told how many models are fitted that leave readers out; none where no example is of a training reader.
+    Raises:
+        BadInput: as `evidence_rows`.
+    """
+    place = TextRows()
+    rows = np.array([place(one.text) for one in reviews], dtype=np.int64)
+    of_set = len(place.row_of)
+    asked = asked_of(examples, place)
+    embedded = vectors(list(place.row_of))
+    numbers = {reader: number for number, reader in enumerate(sorted(readers))}
+    mine = np.array([numbers.get(one.reviewer_id, -1) for one in reviews], dtype=np.int64)
+    ratings = Ratings(mine, rows, np.array([one.score for one in reviews], dtype=np.float64)).only(mine >= 0)
+    whole = fit_content(embedded, ratings, penalties).of_texts(embedded)
+    of_reader, left_out = _parts_of_readers(len(numbers), seed=seed), np.empty((0, 0))
+    if any(example.reviewer_id in numbers for example in examples):
+        of_text = None
+        if new_texts:  # texts that the set has not are a part of their own: leaving it out leaves nothing out
+            known = _parts_of_texts(reviews, rows, works, of_set, seed=seed)
+            of_text = np.concatenate([known, np.full(len(embedded) - of_set, known.max() + 1)])
+        left_out = cross_fitted(embedded, ratings, [penalties], of_reader=of_reader, of_text=of_text, on_progress=on_progress)[
+            0
+        ]
+    others = Others(reviews, readers)
+
+    def told(example: PointwiseExample, query: int, shown: Sequence[int]) -> PointwiseExample:
+        reader = numbers.get(example.reviewer_id)
+        values = whole if reader is None else left_out[of_reader[reader]]
+        number, mean, spread = NOBODY if new_texts else others.of(example.item_id, example.reviewer_id)
+        estimate, *estimates = (round(float(values[text]), DIGITS) for text in (query, *shown))
+        past = zip(example.profile, estimates, strict=True)
+        return example.model_copy(
+            update={
+                "profile": tuple(one.model_copy(update={"estimate": known}) for one, known in past),
+                "evidence": Evidence(others=number, mean=mean, spread=spread, estimate=estimate, shrinkage=penalties[1]),
+            }
+        )
+
+    shown = np.split(asked.shown, np.cumsum(np.bincount(asked.example, minlength=len(examples)))[:-1])
+    return [told(*each) for each in zip(examples, asked.query.tolist(), [one.tolist() for one in shown], strict=True)]
+
+
+def _parts_of_readers(count: int, *, seed: int) -> IntArray:
+    return parts(count, min(READER_PARTS, count), np.random.default_rng([seed, 2]))
 
 
 def _parts_of_texts(

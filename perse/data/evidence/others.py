@@ -35,12 +35,12 @@ class Others:
             sums = self._sums[item]
             sums[0], sums[1], sums[2] = sums[0] + 1, sums[1] + score, sums[2] + score * score
 
-    def of(self, review: Review) -> Of:
-        """What readers other than the review's gave its item."""
-        if review.item_id not in self._sums:
+    def of(self, item: str, reader: str) -> Of:
+        """What readers other than `reader` gave `item`."""
+        if item not in self._sums:
             return NOBODY
-        number, total, squares = self._sums[review.item_id]
-        if (own := self._own.get((review.item_id, review.reviewer_id))) is not None:
+        number, total, squares = self._sums[item]
+        if (own := self._own.get((item, reader))) is not None:
             number, total, squares = number - 1, total - own, squares - own * own
         if number < 0.5:
             return NOBODY

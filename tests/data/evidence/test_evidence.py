@@ -15,7 +15,7 @@ from full_disks import contents, files_of_at_most
 from numpy.typing import NDArray
 from places import SAMPLES
 
-from perse.data.adding_evidence import add_evidence
+from perse.data.adding_evidence import add_evidence, evidence_for
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.dataset.folder import DataSet, load_folder, training_readers
 from perse.data.dataset.parquet import write_parquet
@@ -24,7 +24,7 @@ from perse.data.evidence.table import EvidenceRow
 from perse.data.forgetting.forget import forget
 from perse.errors import BadInput, SaveFailed
 from perse.files.runlog import file_digest
-from perse.records import PointwiseExample
+from perse.records import Pair, PairwiseExample, PointwiseExample
 
 
 class Digested:
@@ -245,3 +245,67 @@ def test_pairs_have_no_evidence(tmp_path: Path) -> None:
     build_pairwise(PairwiseOptions(pairs=SAMPLES / "pairs.jsonl", items=SAMPLES / "items.jsonl", out=tmp_path / "pairs"))
     with pytest.raises(BadInput, match="holds comparisons of two texts, and evidence is of one"):
         add_evidence(tmp_path / "pairs", Digested())  # type: ignore[arg-type]
+
+
+def without(examples: Sequence[PointwiseExample]) -> list[PointwiseExample]:
+    """The examples as they would come from elsewhere."""
+    return [
+        one.model_copy(
+            update={"evidence": None, "profile": tuple(past.model_copy(update={"estimate": None}) for past in one.profile)}
+        )
+        for one in examples
+    ]
+
+
+@pytest.mark.parametrize("split", ["reviewer", "reviewer_item"])
+def test_examples_of_a_file_are_told_what_the_data_set_tells_of_its_own(tmp_path: Path, split: str) -> None:
+    """The slow twin: readers of both sides, whose evidence stands in the data set."""
+    data = built(tmp_path / "set", split=split, valid=0.4)
+    mine = sides(data)
+    told = evidence_for(tmp_path / "set", without(mine), Digested())  # type: ignore[arg-type]
+    assert [one.id for one in told] == [one.id for one in mine]
+    for one, own in zip(told, mine, strict=True):
+        assert one.evidence and own.evidence
+        assert one.evidence.estimate == pytest.approx(own.evidence.estimate, abs=1.1e-4)  # rounded to four decimals
+        assert one.evidence.model_copy(update={"estimate": 0}) == own.evidence.model_copy(update={"estimate": 0})
+        assert [past.estimate for past in one.profile] == pytest.approx([past.estimate for past in own.profile], abs=1.1e-4)
+
+
+def test_a_new_reader_and_a_new_text_have_evidence_and_own_scores_are_not_in_it(data: DataSet) -> None:
+    known = data.examples("train")[0]
+    assert isinstance(known, PointwiseExample) and known.evidence
+    asked = {
+        "new text": known.model_copy(
+            update={"id": "a", "reviewer_id": "nobody", "item_id": "new", "query": "A lighthouse sings."}
+        ),
+        "new reader": known.model_copy(update={"id": "b", "reviewer_id": "nobody"}),
+        "no profile": known.model_copy(update={"id": "c", "reviewer_id": "nobody", "profile": ()}),
+    }
+    of = dict(zip(asked, evidence_for(data.path, without([*asked.values()]), Digested()), strict=True))  # type: ignore[arg-type]
+    assert of["new text"].evidence and of["new reader"].evidence and of["no profile"].evidence
+    assert (of["new text"].evidence.others, of["new text"].evidence.mean) == (0, None)
+    assert of["new reader"].evidence.others == known.evidence.others + 1  # the training reader counts as another
+    assert of["no profile"].evidence == of["new reader"].evidence and not of["no profile"].profile
+    assert all(past.estimate is not None for past in of["new reader"].profile)
+
+
+def test_what_examples_cannot_be_told_is_said(data: DataSet, tmp_path: Path) -> None:
+    class Other(Digested):
+        model, digest = "other", "1" * 64
+
+    mine = without(sides(data))
+    with pytest.raises(BadInput, match="was made with the embedding model digested .* give that one with --embedding-model"):
+        evidence_for(data.path, mine, Other())  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="has no folds"):
+        evidence_for(data.path, mine, Digested(), fold=1)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="evidence is of single texts"):
+        evidence_for(data.path, [*mine, _pair()], Digested())  # type: ignore[arg-type]
+    build_pointwise(
+        PointwiseOptions(reviews=SAMPLES / "reviews.jsonl", items=SAMPLES / "items.jsonl", out=tmp_path / "bare", k=2)
+    )
+    with pytest.raises(BadInput, match=r"has no evidence; make it first: perse data evidence"):
+        evidence_for(tmp_path / "bare", mine, Digested())  # type: ignore[arg-type]
+
+
+def _pair() -> PairwiseExample:
+    return PairwiseExample(id="p", reviewer_id="u", aspect="Ending", profile=(), query=Pair(text_a="one", text_b="two"))
