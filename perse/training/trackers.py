@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -39,10 +40,16 @@ def tracker_names(asked: tuple[str, ...] | None) -> tuple[str, ...]:
         BadInput: an unknown name, or its package is not installed.
     """
     if asked is None:
-        if find_spec(PACKAGES["tensorboard"]) is not None:
-            return ("tensorboard",)
-        log.info("the curves are in log.jsonl alone; pip install tensorboard to have them there, too")
-        return ()
+        if find_spec(PACKAGES["tensorboard"]) is None:
+            log.info("the curves are in log.jsonl alone; pip install tensorboard to have them there, too")
+            return ()
+        try:
+            with _loading("tensorboard"):
+                import torch.utils.tensorboard  # noqa: F401
+        except BadInput as error:
+            log.warning("the curves are in log.jsonl alone: %s", error)
+            return ()
+        return ("tensorboard",)
     for name in asked:
         if name not in PACKAGES:
             shown = re.split(r"[:=@/]", name)[0]  # a key behind it belongs into the tracker's own variable
@@ -68,16 +75,12 @@ def trackers(names: tuple[str, ...], run: Path, *, step: int = 0) -> list[Any]:
 
 
 def _callback(name: str, run: Path, step: int) -> Any:
-    from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK, TensorBoardCallback
+    with _loading(name):
+        from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK, TensorBoardCallback
 
-    if name != "tensorboard":
-        try:
+        if name != "tensorboard":
             return guarded(name, INTEGRATION_TO_CALLBACK[name]())
-        except Exception as error:  # noqa: BLE001 - whatever an installation that is not whole raises
-            raise BadInput(
-                f"train.report_to names {name}, which cannot be loaded ({_said(error)}); install it anew, or leave it out"
-            ) from None
-    from torch.utils.tensorboard import SummaryWriter
+        from torch.utils.tensorboard import SummaryWriter
 
     folder = run / FOLDER
     refuse_link(folder)
@@ -86,7 +89,24 @@ def _callback(name: str, run: Path, step: int) -> Any:
     return guarded(name, TensorBoardCallback(writer))  # type: ignore[no-untyped-call]
 
 
-def _said(error: Exception) -> str:
+@contextmanager
+def _loading(name: str) -> Iterator[None]:
+    """Whatever an installation that is not whole raises when it is imported, an exit too, is a sentence.
+
+    Raises:
+        BadInput: that sentence.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a sentence, whatever it is
+        raise BadInput(
+            f"{name} cannot be loaded ({_said(error)}); install it anew, or leave it out of train.report_to"
+        ) from None
+
+
+def _said(error: BaseException) -> str:
     """The first line of what a library says, without a key."""
     return printable(redact(f"{type(error).__name__}: {error}".splitlines()[0])[:300])
 
@@ -105,7 +125,9 @@ def guarded(name: str, callback: TrainerCallback) -> TrainerCallback:
                 return None
             try:
                 return do(*args, **more)
-            except Exception as error:  # noqa: BLE001 - whatever a tracker's library raises
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - whatever a tracker's library raises; an exit would end training as if it were done
                 failed.append(event)
                 said = _said(error)
                 if event == "on_train_begin":

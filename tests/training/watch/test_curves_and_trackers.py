@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -50,8 +51,6 @@ def test_a_damaged_number_of_a_log_is_not_drawn_and_nothing_is_said_of_it(
 def test_a_missing_matplotlib_is_a_sentence_and_no_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    import sys
-
     (tmp_path / "log.jsonl").write_text('{"step": 1, "loss": 3.5}\n')
     for name in ("matplotlib", "matplotlib.backends.backend_svg", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, name, None)
@@ -118,9 +117,59 @@ def test_a_tracker_whose_library_is_damaged_is_refused_in_a_sentence_without_its
         raise RuntimeError("http://me:pass-w0rd@nowhere:5000 is read at import\nand more")
 
     monkeypatch.setitem(INTEGRATION_TO_CALLBACK, "wandb", damaged)
-    with pytest.raises(BadInput, match="names wandb, which cannot be loaded .*; install it anew, or leave it out") as refused:
+    with pytest.raises(BadInput, match="wandb cannot be loaded .*; install it anew, or leave it out of train") as refused:
         trackers(("wandb",), tmp_path)
     assert "pass-w0rd" not in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("event", ["on_train_begin", "on_log"])
+def test_a_tracker_that_exits_does_not_end_training_as_if_it_were_done(event: str, caplog: pytest.LogCaptureFixture) -> None:
+    class Leaving(TrainerCallback):
+        def on_train_begin(self, *_: Any, **__: Any) -> None:
+            if event == "on_train_begin":
+                raise SystemExit(0)
+
+        def on_log(self, *_: Any, **__: Any) -> None:
+            raise SystemExit(0)
+
+    callback: Any = guarded("wandb", Leaving())
+    if event == "on_train_begin":
+        with pytest.raises(BadInput, match=r"wandb cannot follow this run \(SystemExit: 0\)"):
+            callback.on_train_begin()
+    else:
+        callback.on_train_begin()
+        callback.on_log()
+        assert "wandb fails (SystemExit: 0), and is told nothing from here on" in caplog.text
+
+
+def test_ctrl_c_while_a_tracker_is_told_ends_training_and_not_the_tracker() -> None:
+    class Slow(TrainerCallback):
+        def on_log(self, *_: Any, **__: Any) -> None:
+            raise KeyboardInterrupt
+
+    callback: Any = guarded("wandb", Slow())
+    with pytest.raises(KeyboardInterrupt):
+        callback.on_log()
+
+
+def test_a_tracker_that_exits_when_it_is_imported_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def leaving() -> None:
+        raise SystemExit("no account\nat all")
+
+    monkeypatch.setitem(INTEGRATION_TO_CALLBACK, "trackio", leaving)
+    with pytest.raises(BadInput, match=r"trackio cannot be loaded \(SystemExit: no account\); install it anew"):
+        trackers(("trackio",), tmp_path)
+
+
+def test_a_tensorboard_that_is_not_whole_is_refused_where_it_was_asked_for_and_left_out_where_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("perse.training.trackers.find_spec", lambda name: object())
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)  # as one made for another numpy: it cannot be imported
+    assert tracker_names(None) == ()
+    assert "the curves are in log.jsonl alone: tensorboard cannot be loaded" in caplog.text
+    with pytest.raises(BadInput, match="tensorboard cannot be loaded .*; install it anew, or leave it out of train.report_to"):
+        trackers(("tensorboard",), tmp_path)
 
 
 @pytest.mark.slow
