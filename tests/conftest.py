@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import redirect_stderr, suppress
 from pathlib import Path
@@ -34,6 +35,14 @@ sys.path.append(str(ROOT / "benchmarks"))  # last, since some of its modules are
 # The same examples each time, and no deadline: a busy machine must not fail a test.
 hypothesis.settings.register_profile("perse", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("perse")
+
+
+@pytest.fixture(autouse=True)
+def threads_told_by_pytest() -> Iterator[None]:
+    """A command line tells of threads that fail in its own way, from then on; pytest is to hear of those of other tests."""
+    kept = threading.excepthook
+    yield
+    threading.excepthook = kept
 
 
 @pytest.fixture(scope="session")

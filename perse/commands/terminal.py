@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import sys
+import threading
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
@@ -51,6 +52,7 @@ def run_app(typer_app: typer.Typer) -> None:
     handler.addFilter(HARMLESS)
     logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])
     logging.captureWarnings(True)
+    threading.excepthook = _say_of_thread
     logging.getLogger("perse").setLevel(logging.INFO)
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # peft imports it, and on a CPU it warns of a kernel it lacks
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
@@ -161,6 +163,17 @@ def _say_bug(error: Exception) -> None:
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _say_of_thread(failed: threading.ExceptHookArgs) -> None:
+    """A thread that failed, as TensorBoard's where it may not write, in a line: whoever waits for it is told for himself."""
+    if failed.exc_value is None or issubclass(failed.exc_type, SystemExit):  # as Python has it
+        return
+    if os.environ.get(TRACEBACK):
+        say(redact("".join(traceback.format_exception(failed.exc_value))))
+        return
+    what = redact(" ".join(f"{failed.exc_type.__name__}: {failed.exc_value}".split()))[:300]
+    logging.getLogger("perse").warning("a thread of %s failed (%s)", type(failed.thread).__module__.partition(".")[0], what)
 
 
 def usage(error: Exception) -> str:

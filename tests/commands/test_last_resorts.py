@@ -7,6 +7,7 @@ import errno
 import io
 import json
 import os
+import threading
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -46,6 +47,29 @@ def test_a_panic_of_the_tokenizer_is_one_sentence(capsys: pytest.CaptureFixture[
     panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
     line = said(panic("regex exploded\nat src/lib.rs"), capsys)
     assert line.startswith("perse: the tokenizer failed on this text: PanicException: regex exploded;")
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_thread_that_fails_prints_no_traceback_and_no_key(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise PermissionError("http://me:pass-w0rd@nowhere/x may not be written\nat all")
+
+    app = typer.Typer()
+
+    @app.command()
+    def command() -> None:
+        thread = threading.Thread(target=fail)
+        thread.start()
+        thread.join()
+
+    monkeypatch.setattr("sys.argv", ["perse"])
+    with pytest.raises(SystemExit) as left:
+        terminal.run_app(app)
+    assert left.value.code == 0 and "Traceback" not in capfd.readouterr().err
+    [line] = caplog.messages
+    assert line.startswith("a thread of threading failed (PermissionError: http://") and "pass-w0rd" not in line
 
 
 def test_a_recursion_without_end_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
