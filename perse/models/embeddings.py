@@ -6,7 +6,10 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
+from perse.errors import BadInput
+
 EMBEDDING_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+_ANOTHER = "give another --embedding-model"
 
 
 class Embeddings:
@@ -19,6 +22,7 @@ class Embeddings:
     def __init__(self, model: str) -> None:
         from perse.models.opening import sentence_embeddings
 
+        self._name = model
         self._model = sentence_embeddings(model)
         self._vectors: dict[str, Any] = {}
 
@@ -32,11 +36,36 @@ class Embeddings:
         return found.hexdigest()
 
     def __call__(self, texts: Sequence[str]) -> Any:
-        """The vectors of these texts, (n, d), each of length 1."""
+        """The vectors of these texts, (n, d), each of length 1.
+
+        Raises:
+            BadInput: the model gives none.
+        """
         import numpy as np
 
         new = sorted({*texts} - self._vectors.keys())
         if new:
-            made = self._model.encode(new, normalize_embeddings=True, show_progress_bar=False)
+            made = unit_vectors(self._model, self._name, new)
             self._vectors.update(zip(new, made, strict=True))
         return np.stack([self._vectors[text] for text in texts])
+
+
+def unit_vectors(model: Any, name: str, texts: Sequence[str]) -> Any:
+    """What an opened model makes of texts, (n, d), each of length 1 but where the model knows nothing of a text.
+
+    Args:
+        name: as the user gave it.
+    Raises:
+        BadInput: it fails, as one that is of another kind does here and not where it is opened; or what it gives are no vectors.
+    """
+    import numpy as np
+
+    from perse.models.opening import one_sentence
+
+    with one_sentence(f"the embedding model '{name}'", remedy=_ANOTHER):
+        made = np.asarray(model.encode(texts, normalize_embeddings=True, show_progress_bar=False))
+    if made.ndim != 2 or len(made) != len(texts) or not np.isfinite(made).all():
+        raise BadInput(f"the embedding model {name} gives vectors that are no numbers; {_ANOTHER}")
+    if not made.any():
+        raise BadInput(f"the embedding model {name} gives vectors of length 0; {_ANOTHER}")
+    return made

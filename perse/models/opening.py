@@ -193,11 +193,16 @@ def sentence_embeddings(name: str) -> Any:
     if not name.strip():
         raise BadInput("the embedding model has no name; give --embedding-model a folder or a hub name")
     from sentence_transformers import SentenceTransformer
+    from transformers import PreTrainedTokenizerBase
 
     if Path(name).is_dir():
         check_embedding_model(Path(name))
     with one_sentence(f"the embedding model '{name}'", remedy="give --embedding-model FOLDER"):
-        return SentenceTransformer(name, device="cpu", trust_remote_code=False, model_kwargs={"use_safetensors": True})
+        opened = SentenceTransformer(name, device="cpu", trust_remote_code=False, model_kwargs={"use_safetensors": True})
+        read = getattr(opened, "tokenizer", None)
+    if isinstance(read, PreTrainedTokenizerBase) and {*read.get_vocab()} <= {*read.all_special_tokens}:
+        raise BadInput(f"the tokenizer of the embedding model '{name}' knows no words, as where its files are missing; {_COPY}")
+    return opened
 
 
 def check_embedding_model(folder: Path) -> None:

@@ -23,7 +23,7 @@ from perse.files.path_names import place_named
 from perse.files.runlog import file_digest
 from perse.files.sqlite_files import refuse_foreign_leftovers
 from perse.installing import install
-from perse.models.embeddings import EMBEDDING_MODEL
+from perse.models.embeddings import EMBEDDING_MODEL, unit_vectors
 from perse.models.finding import cache_folder
 from perse.progress import OnProgress, unseen
 
@@ -124,12 +124,8 @@ class KeptVectors:
         for start in range(0, len(keys), _AT_ONCE):
             self._on_progress(start, len(keys))
             some = keys[start : start + _AT_ONCE]
-            made = model.encode([new[key] for key in some], normalize_embeddings=True, show_progress_bar=False)
+            made = unit_vectors(model, self.model, [new[key] for key in some])
             found = {key: np.asarray(row, dtype=np.float32) for key, row in zip(some, made, strict=True)}
-            if not np.isfinite(made).all():
-                raise BadInput(
-                    f"the embedding model {self.model} gives vectors that are no numbers; give another --embedding-model"
-                )
             self._known |= found
             _write(place, found)
         self._on_progress(len(keys), len(keys))

@@ -179,3 +179,19 @@ def test_an_embedding_model_of_more_layers_than_weights_is_refused_before_it_is_
         (tmp_path / "config.json").write_text(json.dumps(settings))
         with nullcontext() if fits else pytest.raises(BadInput, match="num_hidden_layers 1000000000, which its weights cannot"):
             check_embedding_model(tmp_path)
+
+
+@pytest.mark.slow
+def test_an_embedding_model_whose_tokenizer_files_are_missing_is_refused(tmp_path: Path) -> None:
+    """transformers makes one of five special tokens, to which every text of a length is the same."""
+    pytest.importorskip("sentence_transformers")
+    from transformers import BertConfig, BertModel
+
+    small = BertConfig(
+        vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8, max_position_embeddings=16
+    )
+    BertModel(small).save_pretrained(tmp_path)  # type: ignore[no-untyped-call]
+    with pytest.raises(
+        BadInput, match="the tokenizer of the embedding model '.*' knows no words, as where its files are missing"
+    ):
+        sentence_embeddings(str(tmp_path))

@@ -101,13 +101,26 @@ def test_kept_vectors_that_cannot_be_the_models_are_computed_again_and_replaced(
         assert {len(kept) for (kept,) in file.execute("SELECT vector FROM vectors")} == {8}
 
 
-def test_a_model_that_gives_no_numbers_is_said_to_and_nothing_is_kept(
-    made_model: Path, monkeypatch: pytest.MonkeyPatch
+def of_another_kind(texts: object, **_: object) -> None:
+    raise KeyError("sentence_embedding")
+
+
+@pytest.mark.parametrize(
+    ("encode", "said"),
+    [
+        (lambda texts, **_: np.full((len(texts), 2), np.nan), "gives vectors that are no numbers"),
+        (lambda texts, **_: np.ones(len(texts)), "gives vectors that are no numbers"),
+        (lambda texts, **_: np.zeros((len(texts), 2)), "gives vectors of length 0"),
+        (of_another_kind, r"cannot be used \(KeyError: 'sentence_embedding'\)"),
+    ],
+)
+def test_a_model_that_gives_no_vectors_is_said_to_and_nothing_is_kept(
+    made_model: Path, monkeypatch: pytest.MonkeyPatch, encode: Any, said: str
 ) -> None:
-    broken = SimpleNamespace(encode=lambda texts, **_: np.full((len(texts), 2), np.nan))
-    monkeypatch.setattr("perse.models.opening.sentence_embeddings", lambda name: broken)
-    with pytest.raises(BadInput, match="gives vectors that are no numbers"):
-        KeptVectors(str(made_model))(TEXTS)
+    monkeypatch.setattr("perse.models.opening.sentence_embeddings", lambda name: SimpleNamespace(encode=encode))
+    for vectors_of in (KeptVectors(str(made_model)), Embeddings(str(made_model))):
+        with pytest.raises(BadInput, match=f"{said}.*; give another --embedding-model"):
+            vectors_of(TEXTS)
     assert not (made_model.parent / "home" / "embeddings").exists()
 
 
