@@ -44,12 +44,13 @@ def read_judged(folders: Sequence[Path], train_data: Path | None = None) -> Judg
     Args:
         train_data: the data set folder for the training side; by default the one that was scored.
     Raises:
-        BadInput: runs of several judges, questions or data sets; of profiles that are not the readers' own; an example that was asked
-            twice; or no training side.
+        BadInput: runs of several judges, questions or data sets; of profiles that are not the readers' own; one that is not finished; an
+            example that was asked twice; or no training side.
     """
     runs = [(folder, read_run(folder)) for folder in folders]
-    for folder, _ in runs:
+    for folder, run in runs:
         _refuse_others_profiles(folder)
+        _refuse_unfinished(folder, run)
     asked = [(folder, run, judge_of(folder, run)) for folder, run in runs]
     numbers = dict.fromkeys(run.fold for _, run, _ in asked)
     for fold in numbers:
@@ -119,6 +120,15 @@ def place_of_stacking(folder: Path) -> Path | None:
 def _refuse_others_profiles(folder: Path) -> None:
     if (profile := read_manifest(folder).get("context", {}).get("profile", OWN)) != OWN:
         raise BadInput(f"{folder} shows profiles that are not the readers' own ({profile}); give a run of --profile own")
+
+
+def _refuse_unfinished(folder: Path, run: ScoredRun) -> None:
+    """What was fitted on a part would stand beside the judge as if it were of all."""
+    if len(run.judgements) < len(run.examples):
+        raise BadInput(
+            f"{folder} is not finished: {len(run.judgements)} of {len(run.examples)} examples judged; run `perse score` again with the "
+            "same command"
+        )
 
 
 def _refuse_several(asked: Sequence[tuple[Path, ScoredRun, StackedJudge]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -254,6 +255,16 @@ def test_a_judge_that_is_no_folder_here_needs_a_place(run: Path, tmp_path: Path)
     assert done.returncode == 2 and "--out stacking.json" in done.stderr
     assert perse("fit", moved, "--resamples", 100, "--out", tmp_path / "stacking.json").returncode == 0
     assert read_stacking(tmp_path / "stacking.json").judge.model
+
+
+def test_a_run_that_was_killed_is_not_fitted_on_as_if_it_were_whole(run: Path, tmp_path: Path) -> None:
+    killed = tmp_path / "killed"
+    shutil.copytree(run, killed)
+    lines = (killed / "judgements.jsonl").read_bytes().splitlines(keepends=True)
+    (killed / "judgements.jsonl").write_bytes(b"".join(lines[:-20]))
+    done = perse("fit", killed, "--out", tmp_path / "s.json", "--resamples", 100)
+    said = f"killed is not finished: {len(lines) - 20} of {len(lines)} examples judged; run `perse score` again with the same command"
+    assert done.returncode == 2 and said in done.stderr and not (tmp_path / "s.json").exists()
 
 
 def test_runs_of_two_judges_are_refused(run: Path, tmp_path: Path) -> None:
