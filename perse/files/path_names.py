@@ -7,6 +7,7 @@ made of words that may be anything, such as an aspect's, is put into such a form
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Collection
 from pathlib import Path
@@ -57,7 +58,7 @@ def place_named(name: str | Path) -> Path:
 
 def run_around(folder: Path) -> Path | None:
     """The training run that left this merged model or adapter in its own folder; None of any other folder."""
-    whole = folder.resolve()
+    whole = Path(os.path.realpath(folder))  # links that lead in a circle stay as they are; Path.resolve raises at them
     return whole.parent if whole.name in ("merged", "adapter") else None
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perse.errors import BadInput
-from perse.files.path_names import LONGEST, PathName, path_name_of, place_named
+from perse.files.path_names import LONGEST, PathName, path_name_of, place_named, run_around
 
 HOSTILE = [
     *("", ".", "..", "../x", "../../x", "a/b", "a/../../b", "/etc/x", "C:\\x", "a\\b", "~", "~root", "-rf", "--out", ".hidden"),
@@ -70,3 +70,10 @@ def test_a_home_that_nobody_has_is_a_name_like_others() -> None:
 def test_a_model_in_a_home_that_nobody_has_is_one_sentence(typed: tuple[str, ...]) -> None:
     said = perse(*typed)
     assert said.returncode == 2 and "a bug of perse" not in said.stderr
+
+
+def test_a_judge_named_by_a_link_that_leads_in_a_circle_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "judge").symlink_to("judge")
+    done = perse("ask", "--judge", tmp_path / "judge", "--text", "t", "--reviews", "r.jsonl")
+    assert done.returncode == 2 and "bug of perse" not in done.stderr, done.stderr
+    assert run_around(tmp_path / "judge") is None
