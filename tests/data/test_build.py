@@ -99,6 +99,15 @@ def test_the_stricter_split_shares_no_item_and_counts_what_it_lost(raw: Path, tm
     assert summary.dropped["examples"]["crossing the split"] == 240 - sum(part.examples for part in summary.parts) > 0
 
 
+def test_readers_are_held_apart_in_training_where_the_sides_share_no_item(raw: Path, tmp_path: Path) -> None:
+    """What a training that watches some of its readers asks for: the others, and all of theirs."""
+    pointwise(raw, tmp_path / "set", split="reviewer_item", k=2, valid=0.3, valid_items=0.4, max_queries=10)
+    data = load_folder(tmp_path / "set")
+    whole = data.examples("train")
+    apart = {whole[0].reviewer_id}
+    assert data.examples("train", without=apart) == [one for one in whole if one.reviewer_id not in apart] != whole
+
+
 @pytest.mark.parametrize("folds", [None, 3])
 def test_no_epoch_shows_training_a_pair_of_the_validation_side(tmp_path: Path, folds: int | None) -> None:
     samples = Path(perse.__file__).parent / "samples"

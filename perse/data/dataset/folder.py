@@ -136,7 +136,8 @@ class DataSet:
         Args:
             view: how the profiles are shown.
             epoch: of `per_reviewer_epoch`: which draw of profiles and queries; 0 is the one in the folder.
-            without: reviewers to leave out; where sides share no pair of texts, also all that touches a pair of theirs.
+            without: reviewers to leave out; where sides share no pair of texts, also all that touches a pair of theirs. Single texts
+                of theirs stay, if others reviewed them.
         Raises:
             BadInput: no fold given for a data set with folds, one given for a data set without, or no such fold; a view of
                 more entries than the folder keeps; an epoch of a data set that is not drawn by epoch.
@@ -149,7 +150,7 @@ class DataSet:
             raise BadInput(f"{self.path} has no fold {fold}; its folds go from 0 to {self.folds - 1}")
         if view.k is not None and view.k > self.max_k:
             raise BadInput(f"{self.path} keeps profiles of {self.max_k}, found k = {view.k}; build it with --max-k {view.k}")
-        apart = self.comparisons if _disjoint_items(self.manifest) else None
+        apart = self.comparisons if self.kind == "pairwise" and _disjoint_items(self.manifest) else None
         train, valid = sides(self.rows, fold, apart=apart)
         rows = train if split == "train" else valid
         theirs = [row for row in rows if row.reviewer_id in without]
