@@ -110,7 +110,7 @@ def what_knows_what(
 
 @dataclass(frozen=True)
 class _Row:
-    """What one row expects of all examples, (n,); None: nothing."""
+    """In which order one row has all examples, (n,) (`Told.order`); None: nothing."""
 
     name: str
     judge: str | None
@@ -123,8 +123,8 @@ def _is_exact(judgement: Judgement) -> bool:
 
 
 def _told(cross: CrossFitted, sources: Collection[str]) -> FloatArray | None:
-    """Expected scores by these sources; None where no example has one of them."""
-    return Told.of("", cross.tell(sources)).values if set(sources) <= set(cross.rows.sources) else None
+    """Their order by these sources; None where no example has one of them."""
+    return Told.by(cross, sources).order if set(sources) <= set(cross.rows.sources) else None
 
 
 def _knowledge(
