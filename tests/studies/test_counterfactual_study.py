@@ -51,6 +51,8 @@ def test_every_arm_shows_the_same_queries(readers: Path, tmp_path: Path) -> None
         for arm in (tmp_path / "arms").iterdir()
     }
     assert len(ids) == 1
+    assert any(note.startswith("p by Holm: answers exchanged reader by reader, adjusted over the gains") for note in result.notes)
+    assert any("nothing is adjusted for how many there are" in note for note in result.tables[0].notes)
 
 
 @pytest.mark.slow
