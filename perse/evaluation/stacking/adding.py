@@ -17,7 +17,7 @@ from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.ordinal import rps_values
 from perse.progress import OnProgress, counted, unseen
-from perse.results.result import Estimate
+from perse.results.result import Estimate, Interval
 from perse.scale import SCORES
 from perse.stacking.sources import BIAS, IN_WORDS, JUDGE, OTHERS
 
@@ -25,6 +25,8 @@ ORDERS = ("kendall", "within_kendall")
 MEASURES = (*ORDERS, "mae", "rps")
 ALL, WITHOUT_JUDGE = "stacked", "stacked, without the language model"
 SEEN, NEW = "texts that training readers scored", "other texts"
+NOT_SCORED = "training readers scored none of these texts"
+"""Why other readers' scores have no value of new texts: what stands there for them knows nothing but how often each score is given."""
 _DIGITS = 9
 """Decimals of expected scores: those that differ by floating-point error only are ties."""
 
@@ -98,10 +100,15 @@ def by_kind(rows: Rows, told: Sequence[Told], bootstrap: Bootstrap) -> dict[str,
         return {}
     kinds = {SEEN: seen, NEW: ~seen}
     parts = {kind: bootstrap.only(chosen) for kind, chosen in kinds.items()}
-    return {
+    found = {
         one.name: {kind: parts[kind].one("kendall", rows.gold[chosen], one.order[chosen]) for kind, chosen in kinds.items()}
         for one in told
     }
+    if alone(OTHERS) in found:
+        found[alone(OTHERS)][NEW] = Estimate(
+            value=None, interval=Interval(reason=f"undefined ({NOT_SCORED})"), items=int((~seen).sum())
+        )
+    return found
 
 
 def alone(source: str) -> str:
