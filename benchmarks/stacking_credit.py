@@ -4,8 +4,10 @@
 
 Readers differ in leniency, texts in quality, and each reader has a taste for each text. The numbers know leniency and quality, with noise; the judge knows
 `knows` of the taste, and else draws. *Above*: the whole 95% interval of what the judge adds lies above 0, *below*: below it. Of a judge that knows nothing
-2.5 of 100 may lie above. More lie below: what is fitted to noise costs the others something, so what it adds is truly below 0. *Covered*: true scores
-in the narrowest run of labels from the distribution's middle that holds 80% or more of it, beside how much that run holds.
+2.5 of 100 may lie above. More lie below: what is fitted to noise costs the others something, so what it adds is truly below 0. *bias*: the judge says
+what user+item bias says, so that it adds nothing either. *Alone*: tau-b of the judge by itself, cross-fitted, as rows are told of in
+what knows what; *unlevelled*: of the same before models of different readers were brought to one level (`perse.evaluation.stacking.crossing`).
+*Covered*: true scores in the narrowest run of labels from the distribution's middle that holds 80% or more of it, beside how much that run holds.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.stacking.sources import JUDGE
 
+SAME = "bias"
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -29,38 +33,42 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=400)
     parser.add_argument("--readers", type=int, nargs="+", default=[20, 80])
     parser.add_argument("--each", type=int, default=15, help="texts of a reader")
-    parser.add_argument("--knows", type=float, nargs="+", default=[0.0, 0.5])
+    parser.add_argument(
+        "--knows", nargs="+", default=["0", "0.5", SAME], help=f"how much of the taste; {SAME}: what user+item bias knows"
+    )
     parser.add_argument("--small", action="store_true", help="only see that it runs")
     options = parser.parse_args()
     if options.small:
         options.worlds, options.resamples, options.readers, options.each = 2, 100, [12], 6
     header = " | ".join(f"{name}: above | below | mean" for name in MEASURES)
-    print(f"| readers | knows | {header} | held | covered |")
-    print("|---:" * (3 * len(MEASURES) + 4) + "|")
+    rest = "alone: above | below | mean | unlevelled: above | below | mean | held | covered"
+    print(f"| readers | knows | {header} | {rest} |")
+    print("|---:" * (3 * len(MEASURES) + 10) + "|")
     for readers in options.readers:
         for knows in options.knows:
             found, held = [], []
-            for seed in track(range(options.worlds), description=f"{readers}, {knows:g}", console=Console(stderr=True)):
+            for seed in track(range(options.worlds), description=f"{readers}, {knows}", console=Console(stderr=True)):
                 rows = rows_of(readers, options.each, seed=seed, knows=knows)
                 cross = CrossFitted.of(rows, seed=seed)
                 bootstrap = Bootstrap.over(rows.reader, resamples=options.resamples, seed=seed)
-                told = Told.of("all", cross.tell(rows.sources))
-                without = Told.of("without", cross.tell([one for one in rows.sources if one != JUDGE]))
+                told = Told.by(cross, rows.sources)
+                without = Told.by(cross, [one for one in rows.sources if one != JUDGE])
                 of_measures = gains(rows.gold, told, without, bootstrap)
-                found.append(
-                    [(one.above_zero, one.below_zero, one.value or 0.0) for one in map(of_measures.get, MEASURES) if one]
-                )
+                alone = Told.by(cross, [JUDGE])
+                by_itself = [bootstrap.one("kendall", rows.gold, values) for values in (alone.order, alone.values)]
+                estimates = [*map(of_measures.__getitem__, MEASURES), *by_itself]
+                found.append([(one.above_zero, one.below_zero, one.value or 0.0) for one in estimates])
                 assert told.distributions is not None
                 held.append(coverage(rows.gold, told.distributions))
             means = np.array(found, dtype=np.float64).mean(axis=0)
             cells = " | ".join(f"{100 * above:.1f} | {100 * below:.1f} | {mean:+.4f}" for above, below, mean in means)
             print(
-                f"| {readers} | {knows:g} | {cells} | {' | '.join(f'{100 * one:.1f}' for one in np.mean(held, axis=0))} |",
+                f"| {readers} | {knows} | {cells} | {' | '.join(f'{100 * one:.1f}' for one in np.mean(held, axis=0))} |",
                 flush=True,
             )
 
 
-def rows_of(readers: int, each: int, *, seed: int, knows: float) -> Rows:
+def rows_of(readers: int, each: int, *, seed: int, knows: float | str) -> Rows:
     """One world, its features as `perse.stacking.sources` would find them."""
     generator = np.random.default_rng([seed, 7])
     size = readers * each
@@ -68,9 +76,10 @@ def rows_of(readers: int, each: int, *, seed: int, knows: float) -> Rows:
     lenient, quality = generator.normal(0, 0.8, readers)[reader], generator.normal(size=size)
     taste = generator.normal(0, 0.7, size)
     gold = np.clip(np.round(6 + lenient + quality + taste + generator.normal(size=size)), 1, 10)
-    middle = 6 + knows * taste + generator.normal(0, 0.7, size)
+    drawn = generator.normal(0, 0.7, size)
     own = lenient * 0.6 + generator.normal(0, 0.3, size)
     others = quality + generator.normal(0, 0.5, size)
+    middle = 6 + (own + others if knows == SAME else float(knows) * taste + drawn)
     content = np.where(generator.random(size) < 0.7, 6 + 0.5 * quality + generator.normal(0, 0.5, size), np.nan)
     columns = (middle, middle - 5.5 + generator.normal(0, 0.1, size), own, others, 6 + own + others, content)
     return Rows(np.stack(columns, axis=1), gold, reader)

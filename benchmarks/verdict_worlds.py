@@ -10,6 +10,7 @@ and so is what a study tells of the change from the one to the other.
 *Lean* and *off*: `perse compare` by MAE of two judges that are as far off on average. All readers lean one way or the other, and each judge the
 other way; or one judge is off by a point here and there, and the other right of all but one reader in five, ten or twenty, and off by five points there.
 *Truly*: one judge is right, and the other off by a point in a quarter of the texts, in half or in nine of ten: here "better" is true.
+*Gains*: `perse study counterfactual` of a judge that reads a text and no profile, asked under four profiles, each time with some noise.
 *Rare*: of two answers the reader and the judge both nearly always give the same one, and depart from it independently of each other.
 A nominal rate is 2.5% (one side of a 95% interval); with 400 worlds a rate of 2.5% is seen as 1.0% to 4.0%.
 """
@@ -46,6 +47,7 @@ from perse.records import (
     ProfileReview,
     ReviewReference,
 )
+from perse.studies.frame.measuring import Measured
 from perse.studies.frame.summarizing import SharedResamples, minus, verdict
 
 READERS, TEXTS = 40, 6
@@ -88,6 +90,7 @@ def main() -> None:
             for often in (0.25, 0.5, 0.9)
         },
         **{f"rare: {share}": partial(_rare, share=share) for share in DEPARTING},
+        "gains": _gains,
     }
     found: dict[str, Counter[str]] = {}
     for nth, (name, world) in enumerate(kinds.items()):
@@ -98,6 +101,26 @@ def main() -> None:
             found[name].update(world(np.random.default_rng((options.seed, nth, number)), options.resamples))
     shares = {name: {rule: round(times / options.worlds, 4) for rule, times in rules.items()} for name, rules in found.items()}
     print(json.dumps({"worlds": options.worlds, "called so": shares}, indent=1))
+
+
+def _gains(generator: np.random.Generator, resamples: int) -> dict[str, bool]:
+    """Whether some gain of the own profile is shown, or some difference either way: of three as one family, and each by itself."""
+    reader = np.repeat(np.arange(READERS), TEXTS)
+    size = len(reader)
+    gold = np.clip(np.round(6 + generator.normal(0, 0.8, READERS)[reader] + generator.normal(0, 1.5, size)), 1, 10)
+    text = 6 + 0.4 * (gold - 6) + generator.normal(0, 1, size)
+    own, *others = (("judge", profile) for profile in ("own", "empty", "another", "dealt anew"))
+    values = {place: (text + generator.normal(0, 0.7, size),) for place in (own, *others)}
+    shared = SharedResamples(gold, reader, Bootstrap.over(reader, resamples=resamples, seed=0))
+    found = Measured(shared, ("kendall",), "kendall", values, (), (), ())
+    told = {
+        "": found.told_together(own, others, seed=0),
+        ", each by itself": [found.told(own, other) for other in others],
+    }
+    shown = {how: [one for one in said if "not shown" not in one] for how, said in told.items()}
+    return {f"a gain{how}": any(one.startswith("+") for one in kept) for how, kept in shown.items()} | {
+        f"a difference{how}": bool(kept) for how, kept in shown.items()
+    }
 
 
 def _below_chance(generator: np.random.Generator, resamples: int) -> dict[str, bool]:

@@ -102,7 +102,7 @@ def _result(asking: Asking, conditions: Sequence[Condition], missing: Sequence[s
     return Result(
         name="counterfactual",
         asks=ASKS,
-        answer=_answer(found, judge, others),
+        answer=_answer(found, judge, others, seed=asking.settings.seed),
         plot="bars",
         x_label="whose profile is shown",
         points=found.points,
@@ -118,6 +118,7 @@ def _result(asking: Asking, conditions: Sequence[Condition], missing: Sequence[s
         notes=(
             *found.notes,
             *missing,
+            "p by Holm: answers exchanged reader by reader, adjusted over the gains of the answer; a gain is shown where it is at most 0.05 and the interval leaves out 0",
             "re-drawn: the reader's reviews and scores are attached to the wrong texts, so how lenient they are still shows, and "
             "what they like does not",
             "the profile average is that of the profile shown; an empty one has none",
@@ -125,7 +126,8 @@ def _result(asking: Asking, conditions: Sequence[Condition], missing: Sequence[s
     )
 
 
-def _answer(found: Measured, judge: str, others: Sequence[str]) -> str:
-    gains = [f"over {SAID[x]} {found.told((judge, OWN), (judge, x))}" for x in others]
+def _answer(found: Measured, judge: str, others: Sequence[str], *, seed: int) -> str:
+    told = found.told_together((judge, OWN), [(judge, x) for x in others], seed=seed)
+    gains = [f"over {SAID[x]} {gain}" for x, gain in zip(others, told, strict=True)]
     value = words(found.value(judge, OWN, found.main))
     return f"{judge}: {heading(found.main)} {value} with the reader's own profile; gain " + "; ".join(gains) + "."

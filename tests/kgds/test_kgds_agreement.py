@@ -454,6 +454,12 @@ def test_a_benchmark_with_opinions_alone_is_studied_without_facts(tmp_path: Path
     )
 
 
+def test_what_an_interval_of_auroc_does_not_know_stands_below_the_table(tmp_path: Path) -> None:
+    result = agreement(scripted(yes_to_all), benchmark(2), tmp_path / "study")
+    [note] = [one for one in result.tables[0].notes if one.startswith("AUROC")]
+    assert "each is looked at by itself" in note and "rarely wrong it is too high in up to 8 of 100" in note
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path

@@ -31,7 +31,10 @@ def test_leniency_is_lost_with_anothers_profile_and_kept_with_ones_own_dealt_ane
     kept = gain(result, "script", SHUFFLED, "Kendall tau-b")
     assert kept.value == 0 and kept.interval.low is not None
     assert kept.interval.low < 0 and kept.interval.high == pytest.approx(-kept.interval.low)  # of answers that nobody saw
-    assert re.search(r"the reader's own verdicts on the wrong texts \+0\.000 \[-0\.\d+, 0\.\d+\], not shown", result.answer)
+    assert re.search(
+        r"the reader's own verdicts on the wrong texts \+0\.000 \[-0\.\d+, 0\.\d+\] \(p by Holm 1\.000\), not shown",
+        result.answer,
+    )
 
 
 def test_a_judge_that_reads_no_profile_gains_nothing(readers: Path, tmp_path: Path) -> None:
@@ -51,6 +54,10 @@ def test_every_arm_shows_the_same_queries(readers: Path, tmp_path: Path) -> None
         for arm in (tmp_path / "arms").iterdir()
     }
     assert len(ids) == 1
+    assert any(
+        note.startswith("p by Holm: answers exchanged reader by reader, adjusted over the gains") for note in result.notes
+    )
+    assert any("nothing is adjusted for how many there are" in note for note in result.tables[0].notes)
 
 
 @pytest.mark.slow

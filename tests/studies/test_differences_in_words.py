@@ -6,7 +6,9 @@ import numpy as np
 
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.intervals import bootstrap_interval
+from perse.evaluation.stats.significance import paired_permutation
 from perse.evaluation.stats.unseen import of_correlations
+from perse.studies.frame.measuring import Measured
 from perse.studies.frame.summarizing import SharedResamples, minus, shown_apart, verdict
 
 READERS, TEXTS = 120, 4
@@ -57,3 +59,51 @@ def test_the_difference_without_ties_is_of_all_pairs_on_the_same_resamples() -> 
     values = [study.value("kendall_a", [(1.0, side)]).value for side in (broken, average)]
     told = of_correlations(found.value, alone, [(values[0], len(study.gold)), (-values[1], len(study.gold))])
     assert (found.interval.low, found.interval.high) == (told.low, told.high) and not shown_apart(found)
+
+
+def coin(seed: int) -> tuple[Measured, list[tuple[str, str]]]:
+    """A judge that reads a text and no profile, asked under four profiles, each time with a noise of its own."""
+    generator = np.random.default_rng((seed, 3))
+    reader = np.repeat(np.arange(40), 6)
+    gold = np.clip(np.round(6 + generator.normal(0, 0.8, 40)[reader] + generator.normal(0, 1.5, 240)), 1, 10)
+    text = 6 + 0.4 * (gold - 6) + generator.normal(0, 1, 240)
+    places = [("judge", profile) for profile in ("own", "empty", "another", "shuffled")]
+    values = {place: (text + generator.normal(0, 0.7, 240),) for place in places}
+    shared = SharedResamples(gold, reader, Bootstrap.over(reader, resamples=300, seed=0))
+    return Measured(shared, ("kendall",), "kendall", values, (), (), ()), places
+
+
+def test_one_gain_of_three_that_chance_makes_is_not_shown() -> None:
+    found, (own, *others) = coin(147)
+    each = [found.told(own, other) for other in others]
+    together = found.told_together(own, others, seed=0)
+    assert ["not shown" in said for said in each] == [True, False, True], each
+    assert all(said.endswith(", not shown") and "(p by Holm 0." in said for said in together), together
+
+
+def test_a_gain_that_is_there_is_shown_among_three_with_its_p() -> None:
+    found, (own, *others) = coin(1)
+    known = found.values[own][0] + found.shared.gold
+    better = Measured(found.shared, ("kendall",), "kendall", {**found.values, own: (known,)}, (), (), ())
+    together = better.told_together(own, others, seed=0)
+    assert all("not shown" not in said and said.endswith("(p by Holm 0.001)") for said in together), together
+
+
+def test_a_gain_over_what_was_not_answered_has_no_p() -> None:
+    found, (own, empty, *_) = coin(1)
+    silent = Measured(found.shared, ("kendall",), "kendall", {**found.values, empty: ()}, (), (), ())
+    assert silent.told_together(own, [empty], seed=0) == ["undefined (no value of judge at empty: nothing was answered)"]
+
+
+def test_p_is_of_answers_exchanged_reader_by_reader_and_of_correlations_at_one_scale() -> None:
+    found, (own, empty, *_) = coin(1)
+    one, other = found.values[own][0], found.values[empty][0]
+    p = found.shared.exchanged("kendall", one, other, seed=0)
+    assert p == found.shared.exchanged("kendall", 3 * one + 1, other, seed=0), "correlations know no scale"
+    right = (np.abs(one - found.shared.gold) < 1).astype(float), (np.abs(other - found.shared.gold) < 1).astype(float)
+    of_pairs = found.shared.exchanged("accuracy", *right, seed=0)
+    exact = paired_permutation(
+        lambda exchanges, gold, given: {"mean": exchanges.resampled_mean(given, np.ones(len(given), dtype=bool))},
+        np.zeros(240), one=right[0], other=right[1], reviewer=found.shared.reviewer, permutations=2000, seed=0,
+    )  # fmt: skip
+    assert of_pairs == exact["mean"].p

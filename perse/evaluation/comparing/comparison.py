@@ -39,7 +39,7 @@ from perse.evaluation.stats.estimates import EVEN, SCORE_COLUMNS, SKIPPING, Boot
 from perse.evaluation.stats.intervals import Behind, unless_alike
 from perse.evaluation.stats.resamples import Resamples
 from perse.evaluation.stats.results import Resample
-from perse.evaluation.stats.significance import Columns, Permutation, holm, paired_permutation, williams
+from perse.evaluation.stats.significance import Columns, Permutation, holm, paired_permutation, standardised, williams
 from perse.evaluation.stats.unseen import farthest, joined, none_of
 from perse.evaluation.stats.within import vary_in_all
 from perse.judgement import Judgement, Status
@@ -306,7 +306,7 @@ def _contrasts_of(
     """`names` of these rows, (n,)."""
     gold, reviewer = gold[rows], bootstrap.resamples.reviewer[rows]
     given = given[0][rows], given[1][rows]
-    standardised = _standardised(given[0]), _standardised(given[1])
+    alike = standardised(given[0]), standardised(given[1])
     columns = _columns(names)
     once = Bootstrap(Resamples(reviewer, np.ones((bootstrap.reviewers, 1), dtype=np.float32)))
     again = Bootstrap(bootstrap.resamples.only(rows))
@@ -315,7 +315,7 @@ def _contrasts_of(
     behind = _behind(names, again, gold, given)
     exchanged: dict[str, Permutation] = {}
     as_given = tuple(name for name in names if name in (MAE, "accuracy"))
-    for asked, exchange in ((as_given, given), (tuple(name for name in names if name not in as_given), standardised)):
+    for asked, exchange in ((as_given, given), (tuple(name for name in names if name not in as_given), alike)):
         exchanged |= paired_permutation(
             _columns(asked),
             gold,
@@ -380,18 +380,6 @@ def _values(names: Sequence[str], gold: FloatArray, side: Side, *, bootstrap: Bo
         return {"accuracy": bootstrap.share(values, np.ones(len(values), dtype=bool))}
     estimates = bootstrap.scores(gold, values)
     return {name: estimates[name] for name in names}
-
-
-def _standardised(values: FloatArray) -> FloatArray:
-    """Mean 0 and standard deviation 1: correlations ignore a judge's leniency and spread, so exchanges must not mix them in.
-
-    So do Deutsch et al. (2021, "A statistical analysis of summarization evaluation metrics using resampling methods").
-    """
-    if not len(values):
-        return values
-    centred: FloatArray = values - values.mean()
-    spread = float(values.std())
-    return centred / spread if spread > 0 else centred
 
 
 def _defined(value: float) -> float | None:

@@ -7,8 +7,8 @@ around 0 or just below.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.ordinal import rps_values
 from perse.progress import OnProgress, counted, unseen
-from perse.results.result import Estimate
+from perse.results.result import Estimate, Interval
 from perse.scale import SCORES
 from perse.stacking.sources import BIAS, IN_WORDS, JUDGE, OTHERS
 
@@ -25,6 +25,8 @@ ORDERS = ("kendall", "within_kendall")
 MEASURES = (*ORDERS, "mae", "rps")
 ALL, WITHOUT_JUDGE = "stacked", "stacked, without the language model"
 SEEN, NEW = "texts that training readers scored", "other texts"
+NOT_SCORED = "training readers scored none of these texts"
+"""Why other readers' scores have no value of new texts: what stands there for them knows nothing but how often each score is given."""
 _DIGITS = 9
 """Decimals of expected scores: those that differ by floating-point error only are ties."""
 
@@ -36,10 +38,22 @@ class Told:
     name: str
     values: FloatArray
     distributions: FloatArray | None = None
+    levels: FloatArray | None = None
+    """What the model of each value expects on average, (n,), where several models tell them; None: one does."""
 
     @classmethod
     def of(cls, name: str, distributions: FloatArray) -> Told:
         return cls(name, np.round(distributions @ np.array(SCORES.values or ()), _DIGITS), distributions)
+
+    @classmethod
+    def by(cls, cross: CrossFitted, sources: Collection[str], name: str = "") -> Told:
+        """What is cross-fitted by these sources."""
+        return replace(cls.of(name, cross.tell(sources)), levels=cross.levels(sources))
+
+    @property
+    def order(self) -> FloatArray:
+        """The values at one level, (n,), of which correlations are (`crossing`); errors are of the values as they are."""
+        return self.values if self.levels is None else np.round(self.values - self.levels, _DIGITS)
 
 
 @dataclass(frozen=True)
@@ -64,14 +78,14 @@ def measure(cross: CrossFitted, raw: Sequence[Told], bootstrap: Bootstrap, *, on
         on_progress: told how many sources are left out.
     """
     gold, sources = cross.rows.gold, cross.rows.sources
-    whole = Told.of(ALL, cross.tell(sources))
+    whole = Told.by(cross, sources, ALL)
     rows, added = [whole], {}
     for source in counted(sources, on_progress):
-        without = Told.of(f"without {source}", cross.tell([one for one in sources if one != source]))
+        without = Told.by(cross, [one for one in sources if one != source], f"without {source}")
         added[source] = gains(gold, whole, without, bootstrap)
         if source == JUDGE:
-            rows.append(Told.of(WITHOUT_JUDGE, without.distributions if without.distributions is not None else cross.tell(())))
-    rows += [Told.of(alone(source), cross.tell([source])) for source in sources]
+            rows.append(replace(without, name=WITHOUT_JUDGE))
+    rows += [Told.by(cross, [source], alone(source)) for source in sources]
     rows += raw
     best = rows[1] if JUDGE in sources else whole
     simpler = [one for one in rows if one.name in (alone(BIAS), IN_WORDS[BIAS])]
@@ -86,10 +100,15 @@ def by_kind(rows: Rows, told: Sequence[Told], bootstrap: Bootstrap) -> dict[str,
         return {}
     kinds = {SEEN: seen, NEW: ~seen}
     parts = {kind: bootstrap.only(chosen) for kind, chosen in kinds.items()}
-    return {
-        one.name: {kind: parts[kind].one("kendall", rows.gold[chosen], one.values[chosen]) for kind, chosen in kinds.items()}
+    found = {
+        one.name: {kind: parts[kind].one("kendall", rows.gold[chosen], one.order[chosen]) for kind, chosen in kinds.items()}
         for one in told
     }
+    if alone(OTHERS) in found:
+        found[alone(OTHERS)][NEW] = Estimate(
+            value=None, interval=Interval(reason=f"undefined ({NOT_SCORED})"), items=int((~seen).sum())
+        )
+    return found
 
 
 def alone(source: str) -> str:
@@ -99,8 +118,8 @@ def alone(source: str) -> str:
 
 def levels(gold: FloatArray, told: Told, bootstrap: Bootstrap) -> dict[str, Estimate]:
     """`MEASURES` of a row; no RPS where it has no distributions."""
-    scores = bootstrap.scores(gold, told.values)
-    found = {name: scores[name] for name in (*ORDERS, "mae")}
+    found = {name: bootstrap.one(name, gold, told.order) for name in ORDERS}
+    found["mae"] = bootstrap.one("mae", gold, told.values)
     if told.distributions is not None:
         known = ~np.isnan(told.values)
         found["rps"] = bootstrap.mean(np.where(known, rps_values(gold, told.distributions), 0.0), known)
@@ -109,7 +128,7 @@ def levels(gold: FloatArray, told: Told, bootstrap: Bootstrap) -> dict[str, Esti
 
 def gains(gold: FloatArray, one: Told, other: Told, bootstrap: Bootstrap) -> dict[str, Estimate]:
     """By how much `one` is better than `other`, on the rows that both tell, in each of `MEASURES`; errors that fall are gains."""
-    found = {name: bootstrap.difference(name, gold, one.values, other.values) for name in ORDERS}
+    found = {name: bootstrap.difference(name, gold, one.order, other.order) for name in ORDERS}
     found["mae"] = bootstrap.difference("mae", gold, other.values, one.values)
     if one.distributions is not None and other.distributions is not None:
         known = ~np.isnan(one.values) & ~np.isnan(other.values)

@@ -2,6 +2,10 @@
 
 A row is told by the model of the sources that it has, and which was fitted on every row that has these, whatever else it has.
 
+Of the order of rows, models of different parts are brought to one level first. A model that left out lenient readers expects less of everybody, so
+of them too, and that alone puts lenient readers below strict ones: pooled as they are, predictions of a source that knows nothing correlate
+negatively with the scores (Parker, Guenter and Bedo, 2007, of pooled cross-validated AUC).
+
 Notation: n rows, p features, L labels.
 """
 
@@ -123,3 +127,9 @@ class CrossFitted:
             mine = self.part == nth
             found[mine] = models.tell(self.rows.only(mine), sources)
         return found
+
+    def levels(self, sources: Collection[str]) -> FloatArray:
+        """What the models that tell a row expect of all rows on average, (n,): the same throughout a part. It knows the rows' features and no score of
+        the part, so taking it off shows nobody their own score."""
+        means = [(models.tell(self.rows, sources) @ _LABELS).mean() for models in self.models]
+        return np.array(means)[self.part]

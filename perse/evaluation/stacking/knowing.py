@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perse.evaluation.alignment import Fold
-from perse.evaluation.stacking.adding import NEW, SEEN, Told
+from perse.evaluation.stacking.adding import NEW, NOT_SCORED, SEEN, Told
 from perse.evaluation.stacking.crossing import CrossFitted
 from perse.evaluation.stacking.making import Material, material
 from perse.evaluation.stats.correlation import BoolArray, FloatArray
@@ -110,7 +110,7 @@ def what_knows_what(
 
 @dataclass(frozen=True)
 class _Row:
-    """What one row expects of all examples, (n,); None: nothing."""
+    """In which order one row has all examples, (n,) (`Told.order`); None: nothing."""
 
     name: str
     judge: str | None
@@ -123,8 +123,8 @@ def _is_exact(judgement: Judgement) -> bool:
 
 
 def _told(cross: CrossFitted, sources: Collection[str]) -> FloatArray | None:
-    """Expected scores by these sources; None where no example has one of them."""
-    return Told.of("", cross.tell(sources)).values if set(sources) <= set(cross.rows.sources) else None
+    """Their order by these sources; None where no example has one of them."""
+    return Told.by(cross, sources).order if set(sources) <= set(cross.rows.sources) else None
 
 
 def _knowledge(
@@ -134,7 +134,7 @@ def _knowledge(
 
     def known(row: _Row) -> KnownRow:
         if row.source == OTHERS and kind == NEW:
-            return KnownRow(row.name, None, None, "training readers scored none of these texts")
+            return KnownRow(row.name, None, None, NOT_SCORED)
         if row.told is None:
             absent = "absent" + (" (perse data evidence makes it)" if row.source == CONTENT else "")
             return KnownRow(row.name, row.judge, None, NOTHING_EXACT if row.judge else absent)

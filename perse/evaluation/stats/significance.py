@@ -111,6 +111,18 @@ def _drawn_exchanges(size: int, permutations: int, *, seed: int) -> BoolArray:
     return np.concatenate([np.zeros((1, size), dtype=bool), drawn])
 
 
+def standardised(values: FloatArray) -> FloatArray:
+    """Mean 0 and standard deviation 1: correlations ignore a judge's leniency and spread, so exchanges must not mix them in.
+
+    So do Deutsch et al. (2021, "A statistical analysis of summarization evaluation metrics using resampling methods").
+    """
+    if not len(values):
+        return values
+    centred: FloatArray = values - values.mean()
+    spread = float(values.std())
+    return centred / spread if spread > 0 else centred
+
+
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Holm's step-down adjustment (1979): the k-th smallest of m times m - k + 1, at least the one before, at most 1.
 

@@ -60,7 +60,8 @@ def _answers_table(rows: Mapping[str, Row]) -> Table:
         notes=(
             "every claim is asked of a text that says it and of one that does not, so accuracy is balanced accuracy, and a judge "
             "that always says the same has 0.5; a question without an answer counts as wrong",
-            "AUROC: the chance that a claim that follows has the higher P(yes) than one that does not",
+            "AUROC: the chance that a claim that follows has the higher P(yes) than one that does not; each is looked at by itself, and its interval "
+            "knows the errors of these samples alone: of a judge that is nearly always sure and rarely wrong it is too high in up to 8 of 100",
             f"{WORDS}: no judge; yes if the text has more than half of the claim's names, numbers and long words. Claims that a text "
             "seems to say were left out by the same count, which is to its advantage",
         ),

@@ -10,8 +10,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from perse.evaluation.differences import as_labels, labels_alone
 from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.significance import holm
 from perse.judgement import Status
 from perse.records import Example
 from perse.results.result import Cell, Estimate, Point, Table
@@ -38,7 +41,7 @@ BASELINES = ("profile average", "copy the example")
 """What needs a profile and no judge."""
 PAIRED = (
     "paired: the same items and the same resamples (of readers, and of texts where these are drawn, too) on both sides; a lower MAE is better; within: readers whose values "
-    "are constant are left out on each side by itself; a difference in Kendall tau-b may be one of ties alone: the answer looks at it again where ties count for neither"
+    "are constant are left out on each side by itself; each interval is looked at by itself, and nothing is adjusted for how many there are; a difference in Kendall tau-b may be one of ties alone: the answer looks at it again where ties count for neither"
 )
 READINGS = (
     "a judge's own row is the expected score (pairs: the likelier choice) of its exact distribution, or its label where it gave none; a row marked (label) is the "
@@ -87,11 +90,22 @@ class Measured:
             return undefined(f"no value of {missing[0][0]} at {missing[0][1]}: {NOTHING}")
         return self.shared.value(metric, minus(mean_of(self.values[left]), mean_of(self.values[right])))
 
-    def told(self, left: tuple[str, str], right: tuple[str, str]) -> str:
+    def told(self, left: tuple[str, str], right: tuple[str, str], *, adjusted: float | None = None) -> str:
         """`difference` of the main metric in words (`SharedResamples.told`)."""
         if not self.values.get(left) or not self.values.get(right):
             return verdict(self.difference(left, right, self.main))
-        return self.shared.told(self.main, minus(mean_of(self.values[left]), mean_of(self.values[right])))
+        return self.shared.told(self.main, minus(mean_of(self.values[left]), mean_of(self.values[right])), holm=adjusted)
+
+    def told_together(self, left: tuple[str, str], others: Sequence[tuple[str, str]], *, seed: int) -> list[str]:
+        """As `told` of `left` minus each of `others`, as one family: p of each is adjusted by Holm, so that more of them do not find more by chance."""
+        found = [self._exchanged(left, right, seed=seed) for right in others]
+        return [self.told(left, right, adjusted=p) for right, p in zip(others, holm(found), strict=True)]
+
+    def _exchanged(self, left: tuple[str, str], right: tuple[str, str], *, seed: int) -> float | None:
+        if not self.values.get(left) or not self.values.get(right):
+            return None
+        one, other = (np.mean(self.values[side], axis=0) for side in (left, right))
+        return self.shared.exchanged(self.main, one, other, seed=seed)
 
     def differences(self, left: tuple[str, str], right: tuple[str, str]) -> tuple[Estimate, ...]:
         """`difference` for every metric."""

@@ -17,6 +17,8 @@ from typing import Literal
 import numpy as np
 
 from perse.evaluation.baselines.ratings import pairwise_baselines, pointwise_baselines
+from perse.evaluation.comparing.results import LEVEL
+from perse.evaluation.comparing.words import p_shown
 from perse.evaluation.differences import same_side
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.metrics.metric import WITHIN
@@ -27,6 +29,7 @@ from perse.evaluation.stats.correlation import COEFFICIENTS, BoolArray, Conventi
 from perse.evaluation.stats.estimates import EVEN, Bootstrap
 from perse.evaluation.stats.intervals import Behind
 from perse.evaluation.stats.shares import counted_alike, share_note
+from perse.evaluation.stats.significance import paired_permutation, standardised
 from perse.evaluation.stats.unseen import of_errors
 from perse.evaluation.stats.within import within_every_reviewer
 from perse.judgement import Judgement, Status
@@ -42,6 +45,8 @@ Reading = Literal["expected", "label"]
 """What of an answer is taken: what its exact distribution says (expected score, likeliest choice), or the label it gave."""
 
 NOTHING = "nothing was answered"
+PERMUTATIONS = 2000
+"""Exchanges behind a p, as `perse compare` has them unless it is told otherwise."""
 
 Terms = Sequence[tuple[float, FloatArray]]
 """(weight, predictions (n,)): scores, or for pairs 1 where right."""
@@ -99,14 +104,35 @@ class SharedResamples:
         interval = self.bootstrap.with_unseen(interval, metric, self.gold, sides=terms, values=values)
         return Estimate(value=value, interval=interval, items=len(self.gold), skipped_reviewers=skipped)
 
-    def told(self, metric: str, terms: Terms) -> str:
-        """A difference in words (`verdict`). One of Kendall tau-b that is not there where ties count for neither side is not shown: tau-b leaves
+    def told(self, metric: str, terms: Terms, *, holm: float | None = None) -> str:
+        """A difference in words (`verdict`), where it is one of several with its p, adjusted for them. One of Kendall tau-b that is not there where ties count for neither side is not shown: tau-b leaves
         ties out of what it divides by, so that rounding may raise it and breaking ties by nothing lowers it."""
         difference = self.value(metric, terms)
         even = difference if metric != "kendall" or not shown_apart(difference) else self.value(EVEN, terms)
         if same_side(even, difference):
-            return verdict(difference)
+            return verdict(difference, holm=holm)
         return f"{words(difference, signed=True)}, not shown, since it is {words(even, signed=True)} of all pairs where ties count for neither"
+
+    def exchanged(self, metric: str, one: FloatArray, other: FloatArray, *, seed: int) -> float | None:
+        """p of `metric` ("accuracy" or a coefficient), two-sided: the two exchanged reader by reader, correlations at one mean and spread, as in `perse compare`."""
+        of_items = metric == "accuracy"
+        sides = (one, other) if of_items else (standardised(one), standardised(other))
+
+        def columns(exchanges: Bootstrap, gold: FloatArray, given: FloatArray) -> dict[str, FloatArray]:
+            everything = np.ones(len(given), dtype=bool)
+            return {
+                metric: exchanges.resampled_mean(given, everything) if of_items else exchanges.resampled(metric, gold, given)
+            }
+
+        return paired_permutation(
+            columns,
+            np.zeros(len(one)) if of_items else self.gold,
+            one=sides[0],
+            other=sides[1],
+            reviewer=self.reviewer,
+            permutations=PERMUTATIONS,
+            seed=seed,
+        )[metric].p
 
     def macro(self, terms: Terms, groups: Sequence[BoolArray]) -> Estimate:
         """As `value` of accuracy, as the mean over `groups` of items, (n,), which count alike."""
@@ -261,11 +287,15 @@ def shown_apart(difference: Estimate) -> bool:
     return difference.above_zero or difference.below_zero
 
 
-def verdict(difference: Estimate) -> str:
-    """A difference in words: with "not shown" where its interval holds 0 or there is none."""
+def verdict(difference: Estimate, *, holm: float | None = None) -> str:
+    """A difference in words: with "not shown" where its interval holds 0 or there is none, or where p that is adjusted for several is above the level."""
     if difference.value is None:
         return words(difference)
-    return words(difference, signed=True) if shown_apart(difference) else f"{words(difference, signed=True)}, not shown"
+    said = words(difference, signed=True)
+    if holm is None:
+        return said if shown_apart(difference) else f"{said}, not shown"
+    said = f"{said} (p by Holm {p_shown(holm)})"
+    return said if shown_apart(difference) and holm <= LEVEL else f"{said}, not shown"
 
 
 def readings(name: str, examples: Sequence[Example], passes: Sequence[Answers]) -> dict[str, tuple[FloatArray, ...]]:

@@ -7,7 +7,7 @@ from stacking_worlds import world
 
 from perse.errors import BadInput
 from perse.evaluation.alignment import Fold
-from perse.evaluation.stacking.adding import NEW, SEEN
+from perse.evaluation.stacking.adding import NEW, SEEN, alone
 from perse.evaluation.stacking.knowing import NOTHING_EXACT, TOGETHER, Knowledge, what_knows_what
 from perse.evaluation.stacking.making import fit
 from perse.judgement import Judgement, Status
@@ -64,6 +64,9 @@ def test_the_report_and_fit_say_the_same_of_each_kind(train: list[PointwiseExamp
         assert rows["judge, with these"] == apart["stacked"][kind]
         assert rows[TOGETHER] == apart["stacked, without the language model"][kind]
         assert rows["judge"] == apart["the language model alone, fitted"][kind]
+        assert rows[IN_WORDS[OTHERS]] == (apart[alone(OTHERS)][SEEN] if kind == SEEN else None)
+    none = apart[alone(OTHERS)][NEW]
+    assert none.value is None and none.interval.reason == "undefined (training readers scored none of these texts)"
 
 
 @pytest.mark.slow
