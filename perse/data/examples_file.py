@@ -6,10 +6,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from perse.data.near import near_duplicate
 from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
 from perse.records import Example, ProfileReview, Served, explain, from_own_scale, parse_example
+from perse.records.near import near_duplicate
 from perse.scale import OwnScale
 
 
