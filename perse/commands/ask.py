@@ -74,17 +74,12 @@ def ask(
 
 def _score(judgement: Judgement) -> str:
     """What is expected comes first, and a draw is called one: a label that was drawn may be one that the judge thinks unlikely."""
-    likeliest = _likeliest(judgement)
+    likeliest = judgement.likeliest
     if judgement.expected is None or likeliest is None:
         expected = "" if judgement.expected is None else f", expected {judgement.expected:.1f}"
         return f"score [bold]{escape(str(judgement.label))}[/bold] of 10{expected}"
     said = f"expected [bold]{judgement.expected:.1f}[/bold] of 10, likeliest [bold]{likeliest}[/bold]"
     return said if likeliest == judgement.label else f"{said}, drawn {escape(str(judgement.label))}"
-
-
-def _likeliest(judgement: Judgement) -> str | None:
-    told = judgement.distribution
-    return max(told, key=lambda label: told[label]) if told else None
 
 
 def own_scale(given: str) -> OwnScale | None:
@@ -186,7 +181,7 @@ def show_judgement(console: Console, judgement: Judgement) -> None:
         return
     console.print(f"{_score(judgement)}   (profile of {judgement.k_effective} reviews)")
     if own := judgement.own_scale:
-        label = "score" if own.expected is None else "likeliest" if _likeliest(judgement) == judgement.label else "drawn"
+        label = "score" if own.expected is None else "likeliest" if judgement.likeliest == judgement.label else "drawn"
         parts = (("expected", own.expected), ("with the numbers that need no judge", own.stacked), (label, own.label))
         said = ", ".join(f"{name} [bold]{value:.3g}[/bold]" for name, value in parts if value is not None)
         console.print(f"on {own.low:g} to {own.high:g}: {said}")

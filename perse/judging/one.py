@@ -25,7 +25,7 @@ def example_of(reviews: Iterable[Past], text: str, *, name: str = "ask", scale: 
     Raises:
         BadInput: no text, an empty one, what is no review, or no scale; the message says which field.
     """
-    scale = None if scale is None else _scale(scale)
+    scale = None if scale is None else scale_of(scale)
     if isinstance(reviews, str | bytes | Mapping) or not isinstance(reviews, Iterable):
         raise BadInput(f"the past reviews are {json_kind(reviews)}, expected a list of (text, review, score); give [] for none")
     profile = tuple(_review(number, past, scale) for number, past in enumerate(reviews, start=1))
@@ -39,7 +39,7 @@ def example_of(reviews: Iterable[Past], text: str, *, name: str = "ask", scale: 
         raise BadInput(f"the text to judge, {explain(error)}") from None
 
 
-def _scale(scale: object) -> OwnScale:
+def scale_of(scale: object) -> OwnScale:
     """Its ends, also those of an array.
 
     Raises:
