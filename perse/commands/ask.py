@@ -25,7 +25,8 @@ from perse.data.examples_file import read_profile
 from perse.errors import BadInput
 from perse.formats.plain_files import refuse_endless
 from perse.judgement import Judgement, Status
-from perse.records import ProfileReview, explain
+from perse.judging.one import example_of
+from perse.records import ProfileReview, check_told, explain
 from perse.scale import OwnScale, check_own, rescale
 from perse.secrets import printable
 from perse.stacking.sources import IN_WORDS
@@ -61,6 +62,7 @@ def ask(
     own = own_scale(scale)
     profile = read_profile(reviews, scale=own) if reviews else prompt_for_reviews(err, scale=own)
     asked = read_text(text) if text is not None else prompt_for_text(err)
+    example_of(profile, asked)  # what cannot be asked is refused before a judge is loaded, which may take minutes
     loaded = loading.load(judge, trust_remote_code=trust_remote_code, stacking=stacking)
     with err.status("reading as this reader would"):
         judgement = loaded.ask_one(reviews=profile, text=asked, question=question, settings=answering.settings(), scale=own)
@@ -129,12 +131,14 @@ def prompt_for_reviews(console: Console, *, scale: OwnScale | None = None) -> li
         while text := Prompt.ask(
             f"[bold]text {len(reviews) + 1}[/bold]", console=console, default="", show_default=False
         ).strip():
-            review = _typed(Prompt.ask("  their review", console=console).strip())
+            review = _typed(Prompt.ask("  their review (empty: none)", console=console, default="", show_default=False).strip())
             score = _prompt_for_score(console, scale)
             try:
-                reviews.append(ProfileReview(text=read_text(text), review=review, score=score))
+                reviews.append(check_told(ProfileReview(text=read_text(text), review=review or None, score=score)))
             except ValidationError as error:
                 raise BadInput(f"text {len(reviews) + 1}: {explain(error)}") from None
+            except BadInput as error:
+                raise BadInput(f"text {len(reviews) + 1}: {error}") from None
     return reviews
 
 

@@ -127,5 +127,5 @@ def _is_name(value: object) -> bool:
 def _name(told: dict[str, Any], field: str, where: str) -> str:
     value = told[field]
     if not _is_name(value) or not str(value).strip():
-        raise BadInput(f"{where}: field '{field}' has no text")
+        raise BadInput(f"{where}: field '{field}' has no text; fill it in, or take the row out")
     return str(value)

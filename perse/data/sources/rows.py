@@ -72,7 +72,7 @@ class Row:
         if field in NAMES and (problem := name_problem(found)):
             self.bad(field, problem, reason="a control character in a name")
         if not found:
-            self.bad(field, "found nothing, expected a text", reason=reason)
+            self.bad(field, "found nothing, expected a text; fill it in, or take the row out", reason=reason)
         return found
 
     def optional_text(self, field: str) -> str | None:
