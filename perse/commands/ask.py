@@ -19,7 +19,7 @@ from rich.text import Text
 from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Answering, Loading, StackedBy
-from perse.commands.options.reading import read_scale
+from perse.commands.options.reading import own_scale
 from perse.commands.terminal import err
 from perse.data.examples_file import read_profile
 from perse.errors import BadInput
@@ -27,7 +27,7 @@ from perse.formats.plain_files import refuse_endless
 from perse.judgement import Judgement, Status
 from perse.judging.one import example_of
 from perse.records import ProfileReview, check_told, explain
-from perse.scale import OwnScale, check_own, rescale
+from perse.scale import OwnScale, rescale
 from perse.secrets import printable
 from perse.stacking.sources import IN_WORDS
 from perse.strict import is_half
@@ -82,19 +82,6 @@ def _score(judgement: Judgement) -> str:
         return f"score [bold]{escape(str(judgement.label))}[/bold] of 10{expected}"
     said = f"expected [bold]{judgement.expected:.1f}[/bold] of 10, likeliest [bold]{likeliest}[/bold]"
     return said if likeliest == judgement.label else f"{said}, drawn {escape(str(judgement.label))}"
-
-
-def own_scale(given: str) -> OwnScale | None:
-    """The scale of `--scale`; None for 1 to 10.
-
-    Raises:
-        BadInput: it is none.
-    """
-    try:
-        scale = check_own(read_scale(given))
-    except ValueError as error:
-        raise BadInput(f"--scale {given}: {error}") from None
-    return None if scale == (1, 10) else scale
 
 
 def read_text(given: str) -> str:

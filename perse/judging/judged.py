@@ -8,8 +8,8 @@ from typing import Any
 from perse.formats.html_table import html_table
 from perse.judgement import Judgement
 
-ASKED = ("reviewer_id", "item_id", "aspect")
-"""What a row says of the example, where the example has it."""
+ASKED = ("reviewer_id", "item_id", "aspect", "truth")
+"""What a row says of the example, where the example has it; `truth` is what the reader said."""
 SHOWN = 20
 """Rows of a notebook's table."""
 
@@ -23,7 +23,7 @@ class Judgements(list[Judgement]):
         self._asked = {example.id: example for example in asked}
 
     def rows(self) -> list[dict[str, Any]]:
-        """One flat row a judgement (`Judgement.row`), behind reader, text and aspect; every row has the same columns, in one order."""
+        """One flat row a judgement (`Judgement.row`), behind reader, text, aspect and what the reader said; every row has the same columns, in one order."""
         return flat_rows(self, self._asked.values())
 
     def _repr_html_(self) -> str:
@@ -48,6 +48,6 @@ def flat_rows(judgements: Sequence[Judgement], asked: Iterable[Any]) -> list[dic
     return [{name: row.get(name) for name in ordered} for row in told]
 
 
-def _who(example: Any) -> dict[str, str]:
+def _who(example: Any) -> dict[str, Any]:
     found = ((name, getattr(example, name, None)) for name in ASKED)
     return {name: value for name, value in found if value is not None}
