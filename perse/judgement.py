@@ -200,12 +200,13 @@ class Judgement(Strict):
             "likeliest": self.likeliest,
             "label": self.label,
             "stacked": self.stacked and self.stacked.expected,
+            **({"not_stacked": self.not_stacked} if self.not_stacked else {}),
             **own,
             "mass": self.mass,
             "exact": self.exact,
             "k_effective": self.k_effective,
             "text": self.text,
-            "error": self.error or self.not_stacked,
+            "error": self.error,
             **{f"p_{label}": p for label, p in (self.distribution or {}).items()},
         }
 

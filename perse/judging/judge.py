@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, overload
 
 from perse.answering.arriving import arriving
 from perse.answering.base import Answering, JudgeSettings
@@ -28,7 +28,7 @@ from perse.judgement import Judgement
 from perse.judging.judged import Judgements
 from perse.judging.loading import load_judge, parse_judge
 from perse.judging.one import Past, example_of, scale_of
-from perse.judging.rows import Table
+from perse.judging.rows import Rows, Table
 from perse.judging.tables import as_frame, is_pandas, read_tables
 from perse.judging.telling import told
 from perse.questions import Question, question_for
@@ -239,6 +239,34 @@ class Judge:
         """
         example = example_of(reviews, text, scale=scale)
         return self.ask(question_for([example], question), [example], settings)[0]
+
+    @overload
+    def score(
+        self,
+        reviews: Rows,
+        texts: Rows,
+        *,
+        candidates: Table | None = None,
+        question: str | None = None,
+        settings: JudgeSettings | None = None,
+        scale: OwnScale | None = None,
+        k: int | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> Judgements: ...
+
+    @overload
+    def score(
+        self,
+        reviews: Table,
+        texts: Table,
+        *,
+        candidates: Table | None = None,
+        question: str | None = None,
+        settings: JudgeSettings | None = None,
+        scale: OwnScale | None = None,
+        k: int | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> Any: ...
 
     def score(
         self,

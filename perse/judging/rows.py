@@ -6,6 +6,7 @@ A data frame is whatever exports Arrow (pandas, polars, pyarrow, duckdb). Every 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -138,7 +139,7 @@ def rows_of(
             headers[names] = Header(names, mine, role=role, hints={**role.hints, **(hints or {})})
             for field in mine:
                 if headers[names].columns_for(field) is None:
-                    raise BadInput(f"the {name}: {headers[names].lacking(field)}")
+                    raise BadInput(f"the {name}: {headers[names].lacking(field)}; name one of these in columns")
         yield TableRow(name, number, values, headers[names], option)
 
 
@@ -173,6 +174,8 @@ def _of_frame(frame: Frame, name: str) -> Iterator[Mapping[str, Any]]:
         raise BadInput(
             f"the {name}: the data frame has a column that is no plain one ({said}); give each column one type and a name of its own"
         ) from None
+    if twice := [column for column, times in Counter(table.column_names).items() if times > 1]:
+        raise BadInput(f"the {name}: the data frame has two columns called '{twice[0]}'; rename one")
     for batch in table.to_batches(max_chunksize=1024):
         yield from batch.to_pylist()
 

@@ -185,8 +185,11 @@ def test_a_data_frame_of_columns_that_are_none_is_a_sentence() -> None:
     frame = pandas.DataFrame({"user": ["ann", "bob"], "review": ["a", 5], "score": [1, 2], "text": ["x", "y"]})
     with pytest.raises(BadInput, match="the reviews: the data frame has a column that is no plain one"):
         asked(frame, TEXTS)
+    twice = pa.table([["ann"], ["bob"]], names=["user", "user"])
+    with pytest.raises(BadInput, match="the reviews: the data frame has two columns called 'user'; rename one"):
+        asked(twice, TEXTS)
     with pytest.raises(BadInput, match="the reader's scale"):
-        Judge.score(object(), frame, TEXTS, scale=5)  # type: ignore[arg-type]
+        Judge.score(object(), frame, TEXTS, scale=5)  # type: ignore[call-overload]
 
 
 def test_an_id_that_no_float_should_be_is_whole_again_where_pandas_made_it_one() -> None:
@@ -226,6 +229,13 @@ def test_with_a_stacking_its_question_is_the_usual_one_and_its_values_stand_in_t
 def test_without_a_stacking_the_usual_question_is_asked(judge: Judge) -> None:
     [one] = judge.score(REVIEWS[:1], TEXTS[:2], settings=JudgeSettings(temperature=0, max_new_tokens=4))
     assert one.question == "pointwise"
+
+
+def test_why_nothing_is_stacked_stands_in_a_column_of_its_own() -> None:
+    held = answered("a", "7").model_copy(update={"not_stacked": "of the training side"})
+    one, other = Judgements([held, answered("b", "7")]).rows()
+    assert one["not_stacked"] == "of the training side" and other["not_stacked"] is None and one["error"] is None
+    assert [*one] == [*other], "one order of columns"
 
 
 def test_what_stands_in_a_notebook_is_escaped_and_small() -> None:

@@ -158,7 +158,9 @@ class Question:
         if not (self.readers or self.texts or self.candidates):
             return None
         if not (self.readers and self.texts) or self.examples:
-            raise BadInput("--readers and --texts belong together, in the place of --examples; give both, or --examples alone")
+            raise BadInput(
+                "--readers and --texts belong together, or --reviews and --texts, in the place of --examples; give both, or --examples alone"
+            )
         if self.adapters:
             raise BadInput(
                 "--adapters is for --examples, each of which names its own; judge the pairs of each adapter into a folder of their own"
