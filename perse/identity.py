@@ -1,6 +1,6 @@
 """When two texts or two pairs of texts count as the same, and where every random choice comes from.
 
-The single source of truth for both, with `perse.data.near` and `perse.data.works` for texts and works that are the same but for a
+The single source of truth for both, with `perse.records.near` and `perse.data.works` for texts and works that are the same but for a
 word: readers, profiles, splits and the leak check all decide by these functions, so that what one of them keeps apart, the
 others cannot bring together.
 """
@@ -49,6 +49,11 @@ def normalised(text: str) -> str:
 def text_key(text: str) -> str:
     """12 hex digits, equal for texts that are the same when `normalised`."""
     return blake2b(normalised(text).encode(), digest_size=6).hexdigest()
+
+
+def item_of(text: str) -> str:
+    """The id of an item that has none of its own."""
+    return "t" + text_key(text)
 
 
 def reader_key(reader: str) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
 
 from perse.errors import BadInput
+from perse.formats.html_table import html_table
 from perse.formats.json_text import json_kind
 from perse.records import explain
 from perse.strict import Strict
@@ -182,6 +183,37 @@ class Judgement(Strict):
         if self.distribution and abs(sum(self.distribution.values()) - 1) > SUM_OFF:
             raise ValueError(f"the distribution sums to {sum(self.distribution.values()):.4g}, expected 1")
         return self
+
+    @property
+    def likeliest(self) -> str | None:
+        """The label with the highest probability; None without a distribution. `label` may have been drawn."""
+        return max(self.distribution, key=lambda label: (self.distribution or {})[label]) if self.distribution else None
+
+    def row(self) -> dict[str, str | float | bool | None]:
+        """All of it but the tokens in one flat row: `p_LABEL` is the probability of a label, `own_...` stands for the reader's own scale."""
+        own = {f"own_{name}": value for name, value in (self.own_scale.model_dump() if self.own_scale else {}).items()}
+        return {
+            "id": self.id,
+            "question": self.question,
+            "status": str(self.status),
+            "expected": self.expected,
+            "likeliest": self.likeliest,
+            "label": self.label,
+            "stacked": self.stacked and self.stacked.expected,
+            **({"not_stacked": self.not_stacked} if self.not_stacked else {}),
+            **own,
+            "mass": self.mass,
+            "exact": self.exact,
+            "k_effective": self.k_effective,
+            "text": self.text,
+            "error": self.error,
+            **{f"p_{label}": p for label, p in (self.distribution or {}).items()},
+        }
+
+    def _repr_html_(self) -> str:
+        """For a notebook: what there is, a line each."""
+        found = {name: value for name, value in self.row().items() if value not in (None, "")}
+        return html_table(("", "judgement"), list(found.items()))
 
 
 def judgement_line(judgement: Judgement) -> str:

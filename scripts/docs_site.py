@@ -35,7 +35,7 @@ PYTHON = {
         "perse.records.PairwiseExample",
         "perse.records.parse_example",
     ),
-    "What comes out": ("perse.judgement.Judgement", "perse.judgement.Status"),
+    "What comes out": ("perse.judgement.Judgement", "perse.judgement.Status", "perse.judging.judged.Judgements"),
     "Asking a judge server": ("perse.serving.client.JudgeClient", "perse.serving.client.AsyncJudgeClient"),
     "When something is wrong": ("perse.errors",),
 }

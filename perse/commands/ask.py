@@ -19,14 +19,15 @@ from rich.text import Text
 from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Answering, Loading, StackedBy
-from perse.commands.options.reading import read_scale
+from perse.commands.options.reading import own_scale
 from perse.commands.terminal import err
 from perse.data.examples_file import read_profile
 from perse.errors import BadInput
 from perse.formats.plain_files import refuse_endless
 from perse.judgement import Judgement, Status
-from perse.records import ProfileReview, explain
-from perse.scale import OwnScale, check_own, rescale
+from perse.judging.one import example_of
+from perse.records import ProfileReview, check_told, explain
+from perse.scale import OwnScale, rescale
 from perse.secrets import printable
 from perse.stacking.sources import IN_WORDS
 from perse.strict import is_half
@@ -61,6 +62,7 @@ def ask(
     own = own_scale(scale)
     profile = read_profile(reviews, scale=own) if reviews else prompt_for_reviews(err, scale=own)
     asked = read_text(text) if text is not None else prompt_for_text(err)
+    example_of(profile, asked)  # what cannot be asked is refused before a judge is loaded, which may take minutes
     loaded = loading.load(judge, trust_remote_code=trust_remote_code, stacking=stacking)
     with err.status("reading as this reader would"):
         judgement = loaded.ask_one(reviews=profile, text=asked, question=question, settings=answering.settings(), scale=own)
@@ -74,30 +76,12 @@ def ask(
 
 def _score(judgement: Judgement) -> str:
     """What is expected comes first, and a draw is called one: a label that was drawn may be one that the judge thinks unlikely."""
-    likeliest = _likeliest(judgement)
+    likeliest = judgement.likeliest
     if judgement.expected is None or likeliest is None:
         expected = "" if judgement.expected is None else f", expected {judgement.expected:.1f}"
         return f"score [bold]{escape(str(judgement.label))}[/bold] of 10{expected}"
     said = f"expected [bold]{judgement.expected:.1f}[/bold] of 10, likeliest [bold]{likeliest}[/bold]"
     return said if likeliest == judgement.label else f"{said}, drawn {escape(str(judgement.label))}"
-
-
-def _likeliest(judgement: Judgement) -> str | None:
-    told = judgement.distribution
-    return max(told, key=lambda label: told[label]) if told else None
-
-
-def own_scale(given: str) -> OwnScale | None:
-    """The scale of `--scale`; None for 1 to 10.
-
-    Raises:
-        BadInput: it is none.
-    """
-    try:
-        scale = check_own(read_scale(given))
-    except ValueError as error:
-        raise BadInput(f"--scale {given}: {error}") from None
-    return None if scale == (1, 10) else scale
 
 
 def read_text(given: str) -> str:
@@ -134,12 +118,14 @@ def prompt_for_reviews(console: Console, *, scale: OwnScale | None = None) -> li
         while text := Prompt.ask(
             f"[bold]text {len(reviews) + 1}[/bold]", console=console, default="", show_default=False
         ).strip():
-            review = _typed(Prompt.ask("  their review", console=console).strip())
+            review = _typed(Prompt.ask("  their review (empty: none)", console=console, default="", show_default=False).strip())
             score = _prompt_for_score(console, scale)
             try:
-                reviews.append(ProfileReview(text=read_text(text), review=review, score=score))
+                reviews.append(check_told(ProfileReview(text=read_text(text), review=review or None, score=score)))
             except ValidationError as error:
                 raise BadInput(f"text {len(reviews) + 1}: {explain(error)}") from None
+            except BadInput as error:
+                raise BadInput(f"text {len(reviews) + 1}: {error}") from None
     return reviews
 
 
@@ -186,7 +172,7 @@ def show_judgement(console: Console, judgement: Judgement) -> None:
         return
     console.print(f"{_score(judgement)}   (profile of {judgement.k_effective} reviews)")
     if own := judgement.own_scale:
-        label = "score" if own.expected is None else "likeliest" if _likeliest(judgement) == judgement.label else "drawn"
+        label = "score" if own.expected is None else "likeliest" if judgement.likeliest == judgement.label else "drawn"
         parts = (("expected", own.expected), ("with the numbers that need no judge", own.stacked), (label, own.label))
         said = ", ".join(f"{name} [bold]{value:.3g}[/bold]" for name, value in parts if value is not None)
         console.print(f"on {own.low:g} to {own.high:g}: {said}")

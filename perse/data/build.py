@@ -18,7 +18,6 @@ from perse.data.dataset.card import parts_notes
 from perse.data.dataset.folder import DATA_SET, folder_digest, write_folder
 from perse.data.dataset.split_counts import parts_of
 from perse.data.dataset.summary import Summary, dropped_lines, summary_table
-from perse.data.dates import sortable
 from perse.data.options import BuildOptions, PairwiseOptions, PointwiseOptions
 from perse.data.profiles.profiles import ExampleRow, pairwise_rows, pointwise_rows
 from perse.data.profiles.selection import Selection, selection
@@ -33,6 +32,7 @@ from perse.files.replacing import Claim, claimed
 from perse.files.runlog import file_digest
 from perse.identity import shuffled
 from perse.records import Comparison, Kind, Review
+from perse.records.dates import sortable
 
 __all__ = [
     "PairwiseOptions",

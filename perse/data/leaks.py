@@ -12,12 +12,12 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from perse.data.near import near_across, near_duplicate, prints
 from perse.data.profiles.profiles import ExampleRow
 from perse.data.profiles.splits import sides
 from perse.errors import BadInput
 from perse.identity import normalised, pair_key, text_key
 from perse.records import Comparison, Review
+from perse.records.near import near_across, near_duplicate, prints
 
 _SHOWN = 3
 _BATCH = 100_000  # examples whose profiles are compared at once

@@ -72,7 +72,7 @@ class BuildOptions(RawOptions):
     items: Path | None = None
     """Table of texts by item id; None if the rows carry the texts themselves."""
     columns: Mapping[str, str] = field(default_factory=dict)
-    """Our field -> the user's column (`perse.data.sources.columns`)."""
+    """Our field -> the user's column (`perse.records.columns`)."""
     source: str
     """What the raw files are read as: the name of a source (`perse.data.sources`)."""
     k: int

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from perse.data.near import near_groups
 from perse.identity import normalised, text_key
 from perse.records import Review
+from perse.records.near import near_groups
 
 
 def text_groups(texts: Iterable[str]) -> dict[str, str]:
-    """text -> a key that is equal for texts that are the same or near-duplicates (`perse.data.near`), also through others.
+    """text -> a key that is equal for texts that are the same or near-duplicates (`perse.records.near`), also through others.
 
     The key is the smallest `text_key` of its group: without near-duplicates the text's own, whatever else there is.
 

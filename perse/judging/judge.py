@@ -8,12 +8,13 @@ ids, or in words, by a chat: all at once (`ask`), or each as it is ready (`strea
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, overload
 
 from perse.answering.arriving import arriving
 from perse.answering.base import Answering, JudgeSettings
@@ -24,8 +25,11 @@ from perse.engines.kind import USUAL, Hardware, Identity, LoadOptions
 from perse.errors import BadInput
 from perse.formats.json_text import json_kind
 from perse.judgement import Judgement
+from perse.judging.judged import Judgements
 from perse.judging.loading import load_judge, parse_judge
-from perse.judging.one import Past, example_of
+from perse.judging.one import Past, example_of, scale_of
+from perse.judging.rows import Rows, Table
+from perse.judging.tables import as_frame, is_pandas, read_tables
 from perse.judging.telling import told
 from perse.questions import Question, question_for
 from perse.questions.base import ListedQuestion
@@ -36,6 +40,8 @@ from perse.stacking.beside import stacking_of
 from perse.stacking.file import Stacking, for_manifest
 
 __all__ = ["Judge", "JudgeSettings"]
+
+log = logging.getLogger(__name__)
 
 
 class Judge:
@@ -112,7 +118,7 @@ class Judge:
             return f"asked in words: distributions from the {most} likeliest tokens alone (exact: false; null where labels are missing), because {why}"
         return f"asked in words: no distributions, because {why}"
 
-    def ask(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings | None = None) -> list[Judgement]:
+    def ask(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings | None = None) -> Judgements:
         """A judgement for every example, in the order given.
 
         Raises:
@@ -128,11 +134,9 @@ class Judge:
             part = ordered[start : start + chunk]
             some = self._answering.answer(question, part, settings or JudgeSettings())
             by_id |= {judgement.id: judgement for judgement in told(self.stacking, part, some)}
-        return [by_id[example.id] for example in examples]
+        return Judgements((by_id[example.id] for example in examples), examples)
 
-    async def aask(
-        self, question: Question, examples: Sequence[Asked], settings: JudgeSettings | None = None
-    ) -> list[Judgement]:
+    async def aask(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings | None = None) -> Judgements:
         """As `ask`, beside other work of an event loop. Several at once wait for each other where the engine computes here, and share the
         requests that may be under way where it is a server's. One that is cancelled is computed all the same, and its answer forgotten.
 
@@ -235,6 +239,79 @@ class Judge:
         """
         example = example_of(reviews, text, scale=scale)
         return self.ask(question_for([example], question), [example], settings)[0]
+
+    @overload
+    def score(
+        self,
+        reviews: Rows,
+        texts: Rows,
+        *,
+        candidates: Table | None = None,
+        question: str | None = None,
+        settings: JudgeSettings | None = None,
+        scale: OwnScale | None = None,
+        k: int | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> Judgements: ...
+
+    @overload
+    def score(
+        self,
+        reviews: Table,
+        texts: Table,
+        *,
+        candidates: Table | None = None,
+        question: str | None = None,
+        settings: JudgeSettings | None = None,
+        scale: OwnScale | None = None,
+        k: int | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> Any: ...
+
+    def score(
+        self,
+        reviews: Table,
+        texts: Table,
+        *,
+        candidates: Table | None = None,
+        question: str | None = None,
+        settings: JudgeSettings | None = None,
+        scale: OwnScale | None = None,
+        k: int | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> Any:
+        """What each reader, known by past reviews, would say of each text that they have not reviewed.
+
+        A table is a data frame (pandas, polars, pyarrow: whatever exports Arrow), or dicts, or tuples. Columns are found by their usual names, as
+        `perse data` finds them.
+
+        Args:
+            reviews: (n reviews) `reviewer_id`, `review`, `score`, and the text reviewed: in a column `text`, or by `item_id` among `texts`; `time`
+                if there is one. Tuples are (reviewer_id, text, review, score).
+            texts: (m texts) `item_id`, `text`; without an id a text is known by its words. Tuples are (item_id, text); bare texts are taken, too.
+            candidates: `reviewer_id`, `item_id` of what is asked, where that is not every reader about every text. Tuples are (reviewer_id, item_id).
+            question: of single texts; None: the one that the judge's stacking was fitted on, else `pointwise`, which writes a review before each
+                score. `pointwise_score` is many times as quick.
+            scale: lowest and highest score of the reviews, where that is not 1 to 10; answers are told on it, too.
+            k: latest reviews of each reader to show; None: as many as fit.
+            columns: field -> column, where names do not tell: `{"review": "comment", "items.text": "blurb"}`.
+        Returns:
+            For pandas' data frames one, with a row for each judgement (`Judgements.rows`); else `Judgements`, a list. By reader and text in the
+            order given, or in that of `candidates`; ids are READER/TEXT. A text that a reader's reviews have, word for word or nearly so, is left out.
+        Raises:
+            BadInput: what is no table, a field without a column, what is wrong with a row; nothing to ask. The message says where.
+            EngineLost: the engine is gone for good.
+        """
+        own = None if scale is None else scale_of(scale)
+        read = read_tables(reviews, texts, candidates, columns=columns or {}, scale=own, k=k)
+        if candidates is not None and read.asked.left_out:
+            count = read.asked.left_out
+            log.warning(
+                "the reader's own reviews have the text: %d of the candidates %s left out", count, "is" if count == 1 else "are"
+            )
+        examples, usual = read.asked.examples, self.stacking.question if self.stacking else None
+        found = self.ask(question_for(examples, question or usual), examples, settings)
+        return as_frame(found.rows(), numbered=read.numbered) if any(map(is_pandas, (reviews, texts))) else found
 
     def check(self, question: Question, example: Asked, settings: JudgeSettings) -> None:
         """Raises:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from perse.errors import BadInput
 from perse.formats.json_text import json_kind
-from perse.records import PointwiseExample, ProfileReview, explain, from_own_scale
+from perse.records import PointwiseExample, ProfileReview, check_told, explain, from_own_scale
 from perse.scale import OwnScale, check_own
 
 Past = ProfileReview | tuple[str, str, int] | Mapping[str, Any]
@@ -25,21 +25,21 @@ def example_of(reviews: Iterable[Past], text: str, *, name: str = "ask", scale: 
     Raises:
         BadInput: no text, an empty one, what is no review, or no scale; the message says which field.
     """
-    scale = None if scale is None else _scale(scale)
+    scale = None if scale is None else scale_of(scale)
     if isinstance(reviews, str | bytes | Mapping) or not isinstance(reviews, Iterable):
         raise BadInput(f"the past reviews are {json_kind(reviews)}, expected a list of (text, review, score); give [] for none")
     profile = tuple(_review(number, past, scale) for number, past in enumerate(reviews, start=1))
     if not isinstance(text, str):
         raise BadInput(f"the text to judge is {json_kind(text)}; give the text that the reader would review")
     if not text.strip():
-        raise BadInput("the text to judge is empty; give the text that the reader would review")
+        raise BadInput("the text to judge is blank; give the text that the reader would review")
     try:
         return PointwiseExample(id=name, reviewer_id="reader", item_id="text", profile=profile, query=text, own_scale=scale)
     except ValidationError as error:
         raise BadInput(f"the text to judge, {explain(error)}") from None
 
 
-def _scale(scale: object) -> OwnScale:
+def scale_of(scale: object) -> OwnScale:
     """Its ends, also those of an array.
 
     Raises:
@@ -60,7 +60,7 @@ def _review(number: int, past: object, scale: OwnScale | None) -> ProfileReview:
         BadInput: it is none.
     """
     if isinstance(past, ProfileReview):  # is on 1 to 10
-        return past
+        return _told(number, past)
     if isinstance(past, Mapping):
         fields = dict(past)
     elif isinstance(past, Sequence) and not isinstance(past, str | bytes) and len(past) == len(_PARTS):
@@ -69,8 +69,16 @@ def _review(number: int, past: object, scale: OwnScale | None) -> ProfileReview:
         found = f"{len(past)} values" if isinstance(past, list | tuple) else json_kind(past)
         raise BadInput(f"past review {number} is {found}, expected (text, review, score), or these by name")
     try:
-        return ProfileReview.model_validate(from_own_scale(fields, scale))
+        read = ProfileReview.model_validate(from_own_scale(fields, scale))
     except ValidationError as error:
         raise BadInput(f"past review {number}, {explain(error)}") from None
     except BadInput as error:
         raise BadInput(f"past review {number}: {error}; give its score on the scale, or another scale") from None
+    return _told(number, read)
+
+
+def _told(number: int, past: ProfileReview) -> ProfileReview:
+    try:
+        return check_told(past)
+    except BadInput as error:
+        raise BadInput(f"past review {number}, {error}") from None

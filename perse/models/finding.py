@@ -6,6 +6,7 @@ Wherever a model is named, these work: a training run's folder (its merged model
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import logging
@@ -103,7 +104,7 @@ def find(name: str, *, local: bool = False, trust_remote_code: bool = False) -> 
     if folder is None and name in EMBEDDED:
         folder = pull(name)
     if folder is None and _HUB_NAME.fullmatch(name):
-        folder = _from_hub(name, (*_MODEL_FILES, "*.py") if trust_remote_code else _MODEL_FILES, local=local)
+        folder = _named_as_on_hub(name, (*_MODEL_FILES, "*.py") if trust_remote_code else _MODEL_FILES, local=local)
     if folder is None:
         raise ModelNotFound(_nowhere(name))
     stamp(folder)
@@ -126,7 +127,34 @@ def find_tokenizer(name: str, *, local: bool = False) -> Path:
         return pull(name)
     if not _HUB_NAME.fullmatch(name):
         raise ModelNotFound(_nowhere(name))
-    return _from_hub(name, _DESCRIPTION_FILES, local=local)
+    return _named_as_on_hub(name, _DESCRIPTION_FILES, local=local)
+
+
+def _named_as_on_hub(name: str, patterns: Sequence[str], *, local: bool) -> Path:
+    """A model called owner/model. Where `owner` is a folder here, a path was meant, and the hub is not asked; its cache may have one all the same.
+
+    Raises:
+        ModelNotFound: there is none.
+    """
+    above = place_named(name).parent
+    if not is_folder(above):
+        return _from_hub(name, patterns, local=local)
+    try:
+        return _from_hub(name, patterns, local=True)
+    except ModelNotFound:
+        near = difflib.get_close_matches(Path(name).name, _names_in(above), n=1)
+        shown = f" (nearest in it: '{near[0]}')" if near else ""
+        raise ModelNotFound(
+            f"there is no folder '{name}' here, and {above} is one{shown}; give a training run or a model folder that is there; for a model on "
+            f"the hub, type its name where no folder is called {above}"
+        ) from None
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return [one.name for one in folder.iterdir()]
+    except OSError:
+        return []
 
 
 def _on_this_machine(name: str) -> Path | None:

@@ -15,11 +15,11 @@ from itertools import islice
 from pathlib import Path
 
 from perse.data.describing.facts import Description, describe
-from perse.data.sources.columns import ITEMS, REVIEWS, Header, mapping_for, plain_name
 from perse.data.sources.faults import Faults
 from perse.data.sources.lines import read_records
 from perse.data.sources.source import Head
 from perse.errors import BadInput
+from perse.records.columns import ITEMS, REVIEWS, Header, mapping_for, plain_name
 
 LOOKED_AT = 5000
 """Rows of a file whose values are compared."""

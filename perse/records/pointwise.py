@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
+from perse.errors import BadInput
 from perse.records.base import Parts, Record
 from perse.scale import SCORES, OwnScale, Scale, check_own, float_of, rescale
 from perse.strict import Name
@@ -28,6 +29,21 @@ class ProfileReview(Record):
     time: str | None = None
     estimate: Estimate | None = None
     """What the content model of the training side expects a usual reader to give the text; see `Evidence`."""
+
+
+def check_told(past: ProfileReview) -> ProfileReview:
+    """The past review itself; a blank text or review would be shown to a judge as something that was written.
+
+    Raises:
+        BadInput: one of them is blank.
+    """
+    if not past.text.strip():
+        raise BadInput("field 'text' is blank; give the text that was reviewed, or take this review out")
+    if past.review is not None and not past.review.strip():
+        raise BadInput(
+            "field 'review' is blank; give what the reader wrote, or leave the field out where the score alone is known"
+        )
+    return past
 
 
 def from_own_scale(fields: Mapping[str, Any], scale: OwnScale | None) -> dict[str, Any]:

@@ -68,3 +68,21 @@ def test_a_score_on_another_scale_is_told_of_the_scale(reviews: Path) -> None:
     done = perse("ask", "--judge", "nowhere", "--reviews", reviews, "--text", "A new story")
     assert done.returncode == 2
     assert "scores are 1 to 10: of others say the scale, such as --scale 0-100" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "said"),
+    [
+        ({"text": "A", "review": "", "score": 5}, "B", "mine.jsonl, line 2: field 'review' is blank; give what the reader wrote, or leave the field out"),
+        ({"text": "A", "review": " \n", "score": 5}, "B", "line 2: field 'review' is blank"),
+        ({"text": " ", "review": "r", "score": 5}, "B", "line 2: field 'text' is blank; give the text that was reviewed"),
+        ({"text": "A", "score": 5}, " ", "the text to judge is blank; give the text that the reader would review"),
+    ],
+)  # fmt: skip
+def test_a_blank_text_or_review_is_refused_before_a_judge_is_loaded(
+    reviews: Path, line: dict[str, Any], text: str, said: str
+) -> None:
+    with reviews.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    done = perse("ask", "--judge", "nobody", "--reviews", reviews, "--text", text)
+    assert done.returncode == 2 and said in " ".join(done.stderr.split()), done.stderr

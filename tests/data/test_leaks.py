@@ -14,11 +14,11 @@ from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, 
 from perse.data.dataset.folder import DATA_SET, DataSet, load_folder, write_folder
 from perse.data.dataset.parquet import write_parquet
 from perse.data.leaks import check_leaks, check_names, title_in
-from perse.data.near import near_duplicate
 from perse.data.profiles.profiles import ExampleRow
 from perse.errors import BadInput
 from perse.files.replacing import claimed
 from perse.records import Comparison, PointwiseExample, Review
+from perse.records.near import near_duplicate
 
 
 @pytest.fixture(scope="session")

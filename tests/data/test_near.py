@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from perse.data.near import BANDS, ROWS, hashed, near_across, near_duplicate, near_groups, prints, shingles
 from perse.data.works import text_groups, works
 from perse.identity import normalised, text_key
 from perse.records import Review
+from perse.records.near import BANDS, ROWS, hashed, near_across, near_duplicate, near_groups, prints, shingles
 
 WORDS = [f"w{number}" for number in range(400)]
 

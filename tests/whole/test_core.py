@@ -54,6 +54,20 @@ def test_the_core_needs_no_torch() -> None:
     assert "Judge every example" in done.stdout
 
 
+def test_the_names_of_the_library_are_listed_without_importing_what_they_need() -> None:
+    code = (
+        "import sys, perse\n"
+        "assert {'Judge', 'JudgeSettings', 'Judgement', 'Judgements', 'Status', 'BadInput', '__version__'} <= set(dir(perse))\n"
+        "assert {*perse.__all__} <= set(dir(perse))\n"
+        "heavy = {'torch', 'transformers', 'pandas', 'pyarrow', 'numpy', 'perse.judging'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "for name in perse.__all__: getattr(perse, name)\n"
+        "assert 'torch' not in sys.modules and not hasattr(perse, 'Juge')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_ctrl_c_while_the_command_line_is_being_read_is_no_traceback() -> None:
     code = (
         "import runpy, sys\n"

@@ -32,7 +32,6 @@ from perse.commands import app as cli
 from perse.data.examples_file import read_examples, read_profile
 from perse.data.load import load_examples
 from perse.data.sources.faults import BadRow
-from perse.data.sources.rows import number_in
 from perse.data.sources.table import Faults
 from perse.data.sources.table import read_reviews as read_table
 from perse.engines.base import Reply
@@ -41,6 +40,7 @@ from perse.errors import LONGEST, BadInput
 from perse.formats.csv_cells import csv_text, guarded, plain
 from perse.judgement import parse_judgement
 from perse.records import ProfileReview, example_lines, parse_example
+from perse.records.scores import number_in
 from perse.rendering.prompt import TextRenderer
 from perse.serving.embedded import embedded_app, embedded_models
 

@@ -1,6 +1,6 @@
 """The readers and the texts of a catalogue, one by one, each with the place where it stands; formats are those of `inputs`.
 
-A field is found by its name, or by the other names that such columns usually have, as in raw files (`perse.data.sources.columns`).
+A field is found by its name, or by the other names that such columns usually have, as in raw files (`perse.records.columns`).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from perse.batch.sharded.inputs import files_at, nested
-from perse.data.sources.columns import ALIASES, Header, Role
 from perse.data.sources.lines import read_records
 from perse.errors import BadInput
 from perse.records import ProfileReview, explain
+from perse.records.columns import ALIASES, Header, Role
 
 PROFILE = TypeAdapter(tuple[ProfileReview, ...])
 
-_NAMES = {**ALIASES, "reviewer_id": (*ALIASES["reviewer_id"], "reader"), "item_id": (*ALIASES["item_id"], "id")}
+_NAMES = {**ALIASES, "item_id": (*ALIASES["item_id"], "id")}
 _READERS = Role(("reviewer_id", "profile", "candidates"), _NAMES)
 _TEXTS = Role(("item_id", "text"), _NAMES)
 _CANDIDATES = Role(("reviewer_id", "item_id"), _NAMES)
@@ -127,5 +127,5 @@ def _is_name(value: object) -> bool:
 def _name(told: dict[str, Any], field: str, where: str) -> str:
     value = told[field]
     if not _is_name(value) or not str(value).strip():
-        raise BadInput(f"{where}: field '{field}' has no text")
+        raise BadInput(f"{where}: field '{field}' has no text; fill it in, or take the row out")
     return str(value)

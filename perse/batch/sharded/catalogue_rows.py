@@ -19,9 +19,9 @@ from pyarrow import parquet
 
 from perse.batch.sharded.catalogue_inputs import PROFILE, Candidate, CatalogueReader, CatalogueText
 from perse.batch.sharded.shards import digest, in_order
-from perse.data.near import NearIndex
 from perse.errors import BadInput
 from perse.files.disk import writing
+from perse.records.near import NearIndex
 
 TEXTS = "texts.parquet"
 TEXTS_A_GROUP = 1024

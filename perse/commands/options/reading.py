@@ -8,6 +8,7 @@ from pathlib import Path
 
 from perse.commands.options import NAMED
 from perse.errors import BadInput
+from perse.scale import OwnScale, check_own
 
 
 def read_columns(options: Sequence[str] | None) -> dict[str, str]:
@@ -66,6 +67,19 @@ def read_scale(text: str) -> tuple[float, float]:
     if found is None:
         raise BadInput(f"--scale {text}: expected LOW-HIGH, such as --scale 1-5")
     return float(found.group(1)), float(found.group(2))
+
+
+def own_scale(given: str) -> OwnScale | None:
+    """The scale of `--scale`; None for 1 to 10.
+
+    Raises:
+        BadInput: it is none.
+    """
+    try:
+        scale = check_own(read_scale(given))
+    except ValueError as error:
+        raise BadInput(f"--scale {given}: {error}") from None
+    return None if scale == (1, 10) else scale
 
 
 def read_numbers(text: str | None, option: str) -> list[int] | None:

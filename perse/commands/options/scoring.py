@@ -10,6 +10,7 @@ import typer
 
 from perse.commands import options
 from perse.commands.options.judging import Answering, Loading, ShownProfiles, StackedBy
+from perse.data.profiles.views import View
 from perse.engines.kind import Hardware
 from perse.errors import BadInput
 from perse.judging.loading import judge_help
@@ -48,6 +49,57 @@ class Taken:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FromReviews:
+    """A table of reviews and one of texts, in the place of examples."""
+
+    reviews: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --texts, in the place of --examples: a table of past reviews (CSV, TSV, JSON lines, Parquet), one a row. Every reader is asked "
+            "about every text that they have not reviewed.",
+            show_default=False,
+        ),
+    ] = None
+    scale: Annotated[
+        str,
+        typer.Option(
+            "--scale",
+            metavar="LOW-HIGH",
+            help="With --reviews: lowest and highest score of the readers' own scale; answers are told on it, too.",
+        ),
+    ] = "1-10"
+    columns: options.Map = None
+
+    def check(self, asked: Question, driver: Driver | None) -> None:
+        """
+        Raises:
+            BadInput: what does not go with reviews, or needs them.
+        """
+        if self.reviews is None:
+            if self.columns or self.scale != "1-10":
+                raise BadInput(
+                    "--scale and --map are of --reviews; examples have their scores on 1 to 10, and fields of their own"
+                )
+            return
+        if asked.examples or asked.readers or asked.adapters:
+            raise BadInput(
+                "--reviews and --texts stand in the place of --examples, --readers and --adapters; give one or the other"
+            )
+        if not asked.texts:
+            raise BadInput("--reviews and --texts belong together; give the texts to judge, too")
+        if driver is not None:
+            raise BadInput(
+                "--reviews are judged in this process; leave --driver out, or give --readers (rows with reviewer_id and profile)"
+            )
+        if asked.fold is not None:
+            raise BadInput("--fold is of data set folders; leave it out with --reviews")
+        if asked.shown.view() != View(k=asked.shown.k):
+            raise BadInput(
+                "--order-seed, --no-review-text and --profile-aspects are of data set folders; leave them out with --reviews"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Question:
     """What is asked of whom, about which examples. The first two are needed; of a command with commands below it none can be required."""
 
@@ -70,11 +122,13 @@ class Question:
     candidates: Annotated[
         str | None,
         typer.Option(
-            help="With --readers, where these have no candidates of their own: rows with reviewer_id and item_id, the pairs to judge.",
+            help="With --reviews, or with --readers where these have no candidates of their own: rows with reviewer_id and item_id, the pairs to judge.",
             show_default="all pairs",
         ),
     ] = None
-    texts: Annotated[str | None, typer.Option(help="With --readers: rows with item_id and text.", show_default=False)] = None
+    texts: Annotated[
+        str | None, typer.Option(help="With --reviews or --readers: rows with item_id and text.", show_default=False)
+    ] = None
     judge: Annotated[str | None, typer.Option(help=f"Needed. {judge_help()}", show_default=False)] = None
     adapters: Annotated[
         Path | None,
@@ -104,7 +158,9 @@ class Question:
         if not (self.readers or self.texts or self.candidates):
             return None
         if not (self.readers and self.texts) or self.examples:
-            raise BadInput("--readers and --texts belong together, in the place of --examples; give both, or --examples alone")
+            raise BadInput(
+                "--readers and --texts belong together, or --reviews and --texts, in the place of --examples; give both, or --examples alone"
+            )
         if self.adapters:
             raise BadInput(
                 "--adapters is for --examples, each of which names its own; judge the pairs of each adapter into a folder of their own"
@@ -112,6 +168,16 @@ class Question:
         if self.limit is not None:
             raise BadInput("--limit draws from --examples; of --readers and --texts give fewer, or candidates")
         return self.readers, self.texts
+
+    def asked_judge(self) -> str:
+        """The judge, where examples are no question.
+
+        Raises:
+            BadInput: it is missing.
+        """
+        if not self.judge:
+            raise BadInput("missing option '--judge' (see perse score --help)")
+        return self.judge
 
     def given(self) -> tuple[str, str]:
         """The examples (of a catalogue, nothing) and the judge.

@@ -91,7 +91,7 @@ def merge(
     from perse.files.belongings import check_file
 
     if out.suffix not in (".jsonl", ".parquet"):
-        raise BadInput(f"{out} says no format; end it with .jsonl or .parquet")
+        raise BadInput(f"{out} says no format; end it with .jsonl or .parquet (CSV: perse score export)")
     begun = read(run)
     check_file(out, overwrite=overwrite)
     refuse_own_inputs(begun, out)

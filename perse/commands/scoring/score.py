@@ -15,8 +15,9 @@ from rich.markup import escape
 from perse.addresses import plain_address
 from perse.commands import options
 from perse.commands.options.grouping import grouped
+from perse.commands.options.reading import own_scale, read_columns
 from perse.commands.options.recipe import BatchConfig
-from perse.commands.options.scoring import Driver, Question, ShardRows, Taken, Workers
+from perse.commands.options.scoring import Driver, FromReviews, Question, ShardRows, Taken, Workers
 from perse.commands.scoring.telling import tell_view
 from perse.commands.terminal import err, say
 from perse.data.variants.profile_variants import ProfileShown, stand_in
@@ -25,6 +26,7 @@ from perse.errors import BadInput
 from perse.progress import shown_on
 
 if TYPE_CHECKING:
+    from perse.data.load import LoadedExamples
     from perse.judgement import Prices
 
 
@@ -33,6 +35,7 @@ def score(
     *,
     called: typer.Context,
     asked: Question,
+    tables: FromReviews,
     out: options.MaybeRun = None,
     profile: Annotated[
         ProfileShown,
@@ -75,6 +78,8 @@ def score(
 
     Server:   perse score --examples work/data --judge openai:http://127.0.0.1:8000/v1#first --out runs/served
 
+    Tables:   perse score --reviews reviews.csv --texts texts.csv --scale 1-5 --judge runs/first --out runs/new
+
     Nobody:   perse score --examples work/data --judge smollm2-135m --profile shots --shots 3 --out runs/few-shot
 
     Many:     perse score --examples 'examples/*.jsonl' --judge vllm:runs/first --out runs/all --driver local --workers 8
@@ -89,14 +94,17 @@ def score(
         return
     if out is None:
         raise BadInput("missing option '--out' (see perse score --help)")
+    tables.check(asked, driver)
     if driver is None and servers:
         raise BadInput("--servers is for --driver http; a single server is asked by --judge openai:URL#MODEL, too")
-    if driver is None and asked.catalogue:
+    if driver is None and tables.reviews is None and asked.catalogue:
         raise BadInput("--readers and --texts are judged in shards; add --driver local")
     if asked.adapters and driver in (None, "http"):
         raise BadInput("--adapters is for judges that workers load; add --driver local")
     if driver is None:
-        _in_this_process(asked, out, profile=profile, shots=shots, prices=prices, hardware=taken.hardware, as_json=as_json)
+        _in_this_process(
+            asked, out, tables, profile=profile, shots=shots, prices=prices, hardware=taken.hardware, as_json=as_json
+        )
         return
     if prices or profile is not ProfileShown.OWN:
         raise BadInput("--prices and --profile are not for runs in shards; leave them or --driver out")
@@ -133,6 +141,7 @@ def score(
 def _in_this_process(
     given: Question,
     out: Path,
+    tables: FromReviews,
     *,
     profile: ProfileShown,
     shots: int,
@@ -140,27 +149,16 @@ def _in_this_process(
     hardware: Hardware,
     as_json: bool,
 ) -> None:
-    from perse.batch.local import check_out, check_unseen, sample, trained_aspects
+    from perse.batch.local import check_out, check_unseen, sample
     from perse.batch.local import score as scored
-    from perse.batch.sharded.inputs import for_shards_alone
-    from perse.data.dataset.folder import is_data_folder
-    from perse.data.load import load_examples
     from perse.judgement import Prices
     from perse.questions import question_for, why_no_truth
 
-    place, judge = given.given()
+    judge = given.given()[1] if tables.reviews is None else given.asked_judge()
+    answering = given.answering
     stacking = given.stacked_by.given
-    if for_shards_alone(place):
-        raise BadInput(
-            f"{place}: without --driver the examples are a data set folder, or one file of JSON lines or Parquet; a glob, a folder of files, CSV "
-            "and an object store are read in shards: add --driver local"
-        )
-    examples, answering = Path(place), given.answering
     costs = Prices.parse(prices) if prices else None
-    trained = trained_aspects(judge)
-    view = given.shown.view(trained if is_data_folder(examples) else None)  # a file shows profiles as they were exported
-    whole = load_examples(examples, split=given.split, fold=given.fold, view=view)
-    tell_view(whole, trained, asked=given.shown.profile_aspects)
+    whole = _of_examples(given, judge) if tables.reviews is None else _of_tables(given, tables, tables.reviews)
     loaded = stand_in(sample(whole, given.limit, seed=answering.seed), profile, among=whole, shots=shots, seed=answering.seed)
     asked = question_for(loaded.examples, given.question)
     if given.split == "valid":
@@ -172,8 +170,45 @@ def _in_this_process(
             loaded_judge, asked, loaded, out,
             settings=answering.settings(), prices=costs, on_progress=partial(on_part, "judging"),
         )  # fmt: skip
-    comparable = why_no_truth(asked.name, type(loaded.examples[0])) is None
+    known = any(example.truth is not None for example in loaded.examples)
+    comparable = known and why_no_truth(asked.name, type(loaded.examples[0])) is None
     _show(out, costs, comparable=comparable, as_json=as_json)
+
+
+def _of_examples(given: Question, judge: str) -> LoadedExamples:
+    from perse.batch.local import trained_aspects
+    from perse.batch.sharded.inputs import for_shards_alone
+    from perse.data.dataset.folder import is_data_folder
+    from perse.data.load import load_examples
+
+    place, _ = given.given()
+    if for_shards_alone(place):
+        raise BadInput(
+            f"{place}: without --driver the examples are a data set folder, or one file of JSON lines or Parquet; a glob, a folder of files, CSV "
+            "and an object store are read in shards: add --driver local (a CSV of reviews and of texts is --reviews and --texts)"
+        )
+    examples = Path(place)
+    trained = trained_aspects(judge)
+    view = given.shown.view(trained if is_data_folder(examples) else None)  # a file shows profiles as they were exported
+    whole = load_examples(examples, split=given.split, fold=given.fold, view=view)
+    tell_view(whole, trained, asked=given.shown.profile_aspects)
+    return whole
+
+
+def _of_tables(given: Question, tables: FromReviews, reviews: Path) -> LoadedExamples:
+    from perse.batch.tables import load_tables
+
+    whole, left_out = load_tables(
+        reviews,
+        Path(str(given.texts)),
+        given.candidates,
+        columns=read_columns(tables.columns),
+        scale=own_scale(tables.scale),
+        k=given.shown.k,
+    )
+    if left_out:
+        say(f"note: {left_out:,} pairs are not judged, since the reader's own reviews have the text")
+    return whole
 
 
 def _show(out: Path, prices: Prices | None, *, comparable: bool, as_json: bool) -> None:
@@ -186,8 +221,9 @@ def _show(out: Path, prices: Prices | None, *, comparable: bool, as_json: bool) 
     run = read_run(out)
     statuses = Counter(str(judgement.status) for judgement in run.judgements)
     counts = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
-    then = f"next: perse evaluate {escape(str(out))}" if comparable else f"answers: {escape(str(out / JUDGEMENTS))}"
-    err.print(f"judged: [bold]{escape(str(out))}[/bold]  ({counts})  {then}")
+    table = f"as a table: perse score export {escape(str(out))} --out answers.csv"
+    then = f"next: perse evaluate {escape(str(out))}" if comparable else f"answers: {escape(str(out / JUDGEMENTS))}; {table}"
+    err.print(f"judged: [bold]{escape(str(out))}[/bold]  ({counts})  {then}", soft_wrap=True)
     if run.caution:
         say(f"note: {run.caution}")
     if prices:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from perse.data.dates import sortable
 from perse.data.describing.beside import filled_in
 from perse.data.describing.obstacles import NO_FILE, REPEATED, no_rows, too_few, wrapped
 from perse.data.sources import recognised
@@ -24,6 +23,7 @@ from perse.data.sources.source import Head, Seen, Source
 from perse.data.sources.table import PAIR_TABLE, REVIEW_TABLE, mapped_table, odd_scores, stopping_scores, unrated
 from perse.errors import BadInput
 from perse.files.runlog import file_digest
+from perse.records.dates import sortable
 
 ENOUGH = 6
 """Reviews that a reviewer must have to be kept by default (PerSE, section 4.1)."""

@@ -22,13 +22,13 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from perse.data.dates import sortable
 from perse.errors import BadInput
 from perse.identity import normalised
 from perse.installing import install
 from perse.models.embeddings import EMBEDDING_MODEL as EMBEDDING_MODEL
 from perse.models.embeddings import Embeddings
 from perse.records import Comparison, Review
+from perse.records.dates import sortable
 
 Select = Literal["random", "recent", "bm25", "embedding", "diverse"]
 

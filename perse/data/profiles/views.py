@@ -13,10 +13,10 @@ from math import factorial
 from random import Random
 from typing import Literal, TypeVar
 
-from perse.data.dates import oldest_first
 from perse.errors import BadInput
 from perse.identity import draw
 from perse.records import Comparison, Review
+from perse.records.dates import oldest_first
 
 Record = TypeVar("Record", Review, Comparison)
 

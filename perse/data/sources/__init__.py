@@ -1,6 +1,6 @@
 """The raw formats that perse reads: a file and a line here for each (`Source`), all giving `perse.records`.
 
-They stand on `lines` (files as records with line numbers), `columns` (which column holds what), `rows` (values as texts, scores,
+They stand on `lines` (files as records with line numbers), `perse.records.columns` (which column holds what), `rows` (values as texts, scores,
 answers), `faults` (bad rows) and `facts` (what a description counts). `perse data describe`, `--source` of the building commands
 and the list in docs/data.md are this registry; other packages add to it under the entry-point group `perse.sources`.
 """

@@ -18,17 +18,18 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
-from perse.data.dates import sortable
 from perse.data.pseudonyms import numbered
-from perse.data.sources.columns import REVIEWS, Role, check_fields, plain_name
 from perse.data.sources.facts import Facts, item_facts, review_facts
 from perse.data.sources.faults import Faults
-from perse.data.sources.lines import first_fields, is_csv, shown
+from perse.data.sources.lines import first_fields, is_csv
 from perse.data.sources.rows import Row, read_rows, read_score, usable
 from perse.data.sources.source import Head, Source, Wanted, table_columns
 from perse.data.sources.table import RATINGS
 from perse.errors import BadInput
+from perse.formats.json_text import shortened
 from perse.records import Review
+from perse.records.columns import REVIEWS, Role, check_fields, plain_name
+from perse.records.dates import sortable
 from perse.scale import rescale
 
 _NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -269,7 +270,7 @@ def joined_texts(row: Row, field: str) -> str:
     parts: list[object] = [part for part in (value if isinstance(value, list) else [value]) if part is not None]
     texts = [part for part in parts if isinstance(part, str)]
     if len(texts) < len(parts):
-        row.bad(field, f"found {shown(value)}, expected a text or a list of texts", reason="not a text")
+        row.bad(field, f"found {shortened(value)}, expected a text or a list of texts", reason="not a text")
     return "\n".join(plain for text in texts if (plain := plain_text(text)))
 
 

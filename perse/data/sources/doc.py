@@ -12,7 +12,6 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
-from perse.data.sources.columns import ALIASES, Header, Role, nearest, plain_name
 from perse.data.sources.facts import Facts, pair_facts
 from perse.data.sources.faults import Faults
 from perse.data.sources.lines import column_names
@@ -22,6 +21,7 @@ from perse.data.sources.source import Head, Source, table_columns
 from perse.data.sources.table import read_comparisons
 from perse.errors import BadInput
 from perse.records import ASPECTS, Comparison
+from perse.records.columns import ALIASES, Header, Role, nearest, plain_name
 
 DOC_FIELDS = Role(
     ("reviewer_id", "text_a", "text_b", "premise", "time"),

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from perse.data.sources.faults import Faults
-from perse.data.sources.lines import shown
-from perse.data.sources.rows import OUT_OF, Row, number_in, point_for
-from perse.formats.json_text import parsed
-from perse.identity import normalised, text_key
+from perse.data.sources.rows import Row
+from perse.formats.json_text import parsed, shortened
+from perse.identity import item_of, normalised
+from perse.records.scores import OUT_OF, number_in, point_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ def raw_score(row: Row) -> str:
         return "".join(value.split())
     number = number_in(value)
     if number is None:
-        row.bad("score", f"found {shown(value)}, expected a number{point_for(value)}", reason="score not a number")
+        row.bad("score", f"found {shortened(value)}, expected a number{point_for(value)}", reason="score not a number")
     return f"{number:g}"
 
 
@@ -75,11 +75,6 @@ def review_facts(
         said=None if said is None else hash(normalised(said)),
         time=faults.attempt(lambda: time(row)),
     )
-
-
-def item_of(text: str) -> str:
-    """The id of an item that has none of its own."""
-    return "t" + text_key(text)
 
 
 def item_facts(row: Row, faults: Faults, *, text: Callable[[Row], str | None]) -> Facts:

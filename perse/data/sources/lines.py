@@ -22,7 +22,7 @@ from pathlib import Path
 from perse.data.sources.faults import BadRow, Faults
 from perse.data.sources.whole import array_records, parquet_records, without_nulls
 from perse.errors import BadInput
-from perse.formats.json_text import DEEPEST, distinct_names, in_our_words, parsed, too_deep
+from perse.formats.json_text import DEEPEST, distinct_names, in_our_words, parsed, shortened, too_deep
 from perse.formats.plain_files import refuse_endless
 
 JSON_SUFFIXES = (".jsonl", ".json")
@@ -136,7 +136,7 @@ def read_records(
             if isinstance(value, dict):
                 yield line, value
                 continue
-            faults.add(BadRow(path, line, f"found {shown(value)}, expected a JSON object", reason="no JSON object"))
+            faults.add(BadRow(path, line, f"found {shortened(value)}, expected a JSON object", reason="no JSON object"))
     elif not path.exists():
         raise BadInput(f"{path}: no such file")
     else:
@@ -191,12 +191,6 @@ def column_names(path: Path) -> list[str]:
     if is_csv(path):
         return [name.strip() for name in first_fields(path)]
     return next((list(values) for _, values in read_records(path, Faults("skip"))), [])
-
-
-def shown(value: object) -> str:
-    """A value of the user's as a message shows it: as JSON, cut after 40 characters."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def _lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perse.data.sources.columns import ITEMS, mapping_for
 from perse.data.sources.facts import Facts, item_facts
 from perse.data.sources.faults import Faults
 from perse.data.sources.rows import Row, read_rows, usable
 from perse.data.sources.source import Source, table_columns
+from perse.records.columns import ITEMS, mapping_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

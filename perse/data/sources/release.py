@@ -17,9 +17,10 @@ from typing import NoReturn
 
 from perse.data.sources.facts import Facts, text_in
 from perse.data.sources.faults import BadRow, Faults
-from perse.data.sources.lines import read_json_lines, read_records, shown
+from perse.data.sources.lines import read_json_lines, read_records
 from perse.data.sources.source import Head, Source
 from perse.errors import BadInput
+from perse.formats.json_text import shortened
 from perse.identity import normalised, pair_key
 from perse.questions.written import json_fields
 from perse.records import (
@@ -96,7 +97,7 @@ def read_release(paths: Sequence[Path], faults: Faults, *, aspect: str | None = 
                 elif row.fields.keys() >= {"idx", "prompt", "completion", "review_id"}:
                     one = _doc(row, aspect_of(path) if aspect is None else aspect_named(aspect))
                 else:
-                    keys = ", ".join(map(str, row.fields)) or shown(fields)
+                    keys = ", ".join(map(str, row.fields)) or shortened(fields)
                     row.bad(
                         None, f"found {keys}, expected idx, prompt, completion and examples (Per-MPST) or review_id (Per-DOC)"
                     )
@@ -232,7 +233,7 @@ class _Row:
     def number(self, field: str) -> str:
         given = self.fields[field]
         if isinstance(given, bool) or not re.fullmatch(r"\d+", str(given), re.ASCII):
-            self.bad(field, f"found {shown(given)}, expected a whole number", reason="no index")
+            self.bad(field, f"found {shortened(given)}, expected a whole number", reason="no index")
         return str(given)
 
     @property
@@ -240,7 +241,7 @@ class _Row:
         given = self.fields["prompt"]
         text = given[0] if isinstance(given, list) and len(given) == 1 else given
         if not isinstance(text, str) or not text.strip():
-            self.bad("prompt", f"found {shown(given)}, expected a text, or a list of one", reason="no prompt")
+            self.bad("prompt", f"found {shortened(given)}, expected a text, or a list of one", reason="no prompt")
         return unwrapped(text)
 
     def answer(self, *keys: str) -> dict[str, str]:
@@ -248,13 +249,13 @@ class _Row:
         given = self.fields["completion"]
         found = dict(json_fields(given, keys)) if isinstance(given, str) else {}
         if missing := [key for key in keys if not found.get(key, "").strip()]:
-            self.bad("completion", f"found {shown(given)}, expected an answer with {missing[0]}", reason="no answer")
+            self.bad("completion", f"found {shortened(given)}, expected an answer with {missing[0]}", reason="no answer")
         return found
 
     def score(self, field: str, given: object) -> int:
         if not re.fullmatch(r"10|[1-9]", str(given).strip()) or isinstance(given, bool):
             self.bad(
-                field, f"found score {shown(given)}, expected a whole number from 1 to 10", reason="score not from 1 to 10"
+                field, f"found score {shortened(given)}, expected a whole number from 1 to 10", reason="score not from 1 to 10"
             )
         return int(str(given))
 
@@ -300,11 +301,13 @@ def _entries(row: _Row) -> list[dict[str, str]]:
     """`examples` with the fields that are used, as text."""
     given = row.fields["examples"]
     if not isinstance(given, list) or not given:
-        row.bad("examples", f"found {shown(given)}, expected a list that ends with the review asked for", reason="no examples")
+        row.bad(
+            "examples", f"found {shortened(given)}, expected a list that ends with the review asked for", reason="no examples"
+        )
     for at, entry in enumerate(given):
         missing = [key for key in _ENTRY if not isinstance(entry, dict) or entry.get(key) in (None, "")]
         if missing and missing != ["movie_title"]:
-            row.bad(f"examples.{at}.{missing[0]}", f"found {shown(entry)}, expected a value", reason="no examples")
+            row.bad(f"examples.{at}.{missing[0]}", f"found {shortened(entry)}, expected a value", reason="no examples")
     return [{key: str(entry.get(key) or "").strip() for key in _ENTRY} for entry in given]
 
 
@@ -338,7 +341,7 @@ def _agree(row: _Row, field: str, review: ReviewReference, entry: Mapping[str, s
         return normalised(re.sub(r"[\"'\\]", "", text))
 
     if bare(review.review) != bare(entry["clean_review"]) or review.score != row.score("examples", entry["score"]):
-        what = f"found score {review.score} and {shown(review.review)}, expected {entry['score']} and {shown(entry['clean_review'])}"
+        what = f"found score {review.score} and {shortened(review.review)}, expected {entry['score']} and {shortened(entry['clean_review'])}"
         row.bad(field, f"{what} as in 'examples'", reason="prompt and examples disagree")
 
 
@@ -371,7 +374,7 @@ def _doc(row: _Row, aspect: str) -> Released:
 def _choice(row: _Row, field: str, given: str) -> Choice:
     plain = re.sub(r"[\W_]+", " ", given).casefold().strip()
     if plain not in ("plot a", "plot b", "a", "b"):
-        row.bad(field, f"found choice {shown(given)}, expected Plot A or Plot B", reason="choice not Plot A or Plot B")
+        row.bad(field, f"found choice {shortened(given)}, expected Plot A or Plot B", reason="choice not Plot A or Plot B")
     return "A" if plain.endswith("a") else "B"
 
 

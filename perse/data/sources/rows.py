@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
-from perse.data.sources.columns import ITEMS, REVIEWS, Header, Role
 from perse.data.sources.faults import BadRow, Faults
-from perse.data.sources.lines import read_records, shown
+from perse.data.sources.lines import read_records
 from perse.errors import BadInput
+from perse.formats.json_text import shortened
 from perse.records import Choice
+from perse.records.columns import ITEMS, REVIEWS, Header, Role
+from perse.records.scores import NoScore, score_in
 from perse.strict import name_problem
 
 T = TypeVar("T")
@@ -25,8 +27,6 @@ T = TypeVar("T")
 NAMES = frozenset({"reviewer_id", "item_id", "aspect", "item_a", "item_b"})
 """Fields that are names: no control character may stand in them."""
 NO_COLUMN = "column missing"
-OUT_OF = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*", re.ASCII)
-"""A score as a share of another number, such as 8/10."""
 _UNDECIDED = {"both": "preference 'both'", "neither": "preference 'neither'", "tie": "preference 'tie'", "": "no preference"}
 
 
@@ -72,7 +72,7 @@ class Row:
         if field in NAMES and (problem := name_problem(found)):
             self.bad(field, problem, reason="a control character in a name")
         if not found:
-            self.bad(field, "found nothing, expected a text", reason=reason)
+            self.bad(field, "found nothing, expected a text; fill it in, or take the row out", reason=reason)
         return found
 
     def optional_text(self, field: str) -> str | None:
@@ -96,7 +96,7 @@ class Row:
             return str(value)  # ids are often numbers
         if field == "time" and isinstance(value, float) and math.isfinite(value):
             return repr(value)
-        self.bad(field, f"found {shown(value)}, expected a text", reason="not a text")
+        self.bad(field, f"found {shortened(value)}, expected a text", reason="not a text")
 
 
 def read_rows(
@@ -161,55 +161,26 @@ def read_choice(row: Row, value: object, faults: Faults, *, field: str = "prefer
             return None
         if found := re.fullmatch(r"(?:plot[ _]?)?([ab])|plot[ _]?([12])", plain):
             return "A" if found.group(1) == "a" or found.group(2) == "1" else "B"
-    row.bad(field, f"found {shown(value)}, expected A or B (or both, neither, tie)", reason="preference not A or B")
-
-
-def number_in(value: object) -> float | None:
-    """A number, or one written as text; None for anything else, and for one whose square no float holds."""
-    # Python also reads "1_0", fullwidth digits and True as numbers, which a file does not mean.
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float | str)
-        or (isinstance(value, str) and ("_" in value or not value.isascii()))
-    ):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if abs(number) < 1e150 else None
-
-
-def point_for(value: object) -> str:
-    """What to write for a number with a decimal comma, as the end of a message; nothing for anything else."""
-    found = isinstance(value, str) and re.fullmatch(r"\s*-?\d+,\d+\s*", value, re.ASCII)
-    return f"; write {found[0].strip().replace(',', '.')}" if found else ""
+    row.bad(field, f"found {shortened(value)}, expected A or B (or both, neither, tie)", reason="preference not A or B")
 
 
 def read_score(row: Row, scale: tuple[float, float], *, fixed: bool = False) -> float:
-    """The score as a number on the scale, not yet rescaled: a number, its text, or "8/10" where the scale ends at 10.
+    """The score as a number on the scale, not yet rescaled (`perse.records.scores.score_in`).
 
     Args:
         fixed: the scale is the corpus's, not the user's to give.
 
     Raises:
-        BadRow: anything else, a score off the scale, or one out of another number ("4/5" on 1-10).
+        BadRow: it is none.
     """
-    low, high = scale
-    value = row.need("score")
-    expected = f"found {shown(value)}, expected a number from {low:g} to {high:g}"
-    text = value if isinstance(value, str) else ""
-    score = number_in(value)
-    if fraction := OUT_OF.fullmatch(text):
-        score, out_of = float(fraction.group(1)), float(fraction.group(2))
-        if out_of != high:
-            remedy = f"write all out of {high:g}"
+    try:
+        return score_in(row.need("score"), scale)
+    except NoScore as error:
+        remedy = ""
+        if error.out_of is not None:
+            remedy = f"; write all out of {scale[1]:g}"
             if not fixed:
-                remedy = f"give --scale LOW-{out_of:g} if all scores are out of {out_of:g}, else {remedy}"
-            row.bad("score", f"{expected}; {remedy}", reason="score out of another number")
-    if score is None:
-        row.bad("score", expected + point_for(value), reason="score not a number")
-    if not low <= score <= high:
-        remedy = "" if fixed else "; give --scale LOW-HIGH if the scores run on another scale"
-        row.bad("score", expected + remedy, reason="score off the scale")
-    return score
+                remedy = f"; give --scale LOW-{error.out_of:g} if all scores are out of {error.out_of:g}, else write all out of {scale[1]:g}"
+        elif error.off and not fixed:
+            remedy = "; give --scale LOW-HIGH if the scores run on another scale"
+        row.bad("score", f"{error}{remedy}", reason=error.reason)

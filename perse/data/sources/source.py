@@ -14,12 +14,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from perse.data.sources.columns import Header, Role, plain_name
 from perse.data.sources.facts import Facts, record_facts
 from perse.data.sources.faults import Faults
 from perse.data.sources.lines import column_names, first_fields, holds_records, is_csv, read_records, suffix
 from perse.data.sources.rows import Row
 from perse.records import Comparison, Kind, Review
+from perse.records.columns import Header, Role, plain_name
 
 LOOKED_AT = 20
 """Records that are read to recognise a file."""
@@ -118,7 +118,7 @@ class Wanted:
     items: Path | None = None
     """The second file, with the texts by item id, where the source has one."""
     columns: Mapping[str, str] = field(default_factory=dict)
-    """Our field -> the user's column (`perse.data.sources.columns`), binding."""
+    """Our field -> the user's column (`perse.records.columns`), binding."""
     scale: tuple[float, float] = (1, 10)
     """Lowest and highest score of the raw data; `perse.scale.rescale` takes scores to 1-10."""
     limit: int | None = None

@@ -36,8 +36,7 @@ from itertools import islice
 from pathlib import Path
 
 from perse.data.pseudonyms import numbered
-from perse.data.sources.columns import PAIRS, REVIEWS, Role, check_fields, mapping_for
-from perse.data.sources.facts import Facts, item_of, pair_facts, review_facts
+from perse.data.sources.facts import Facts, pair_facts, review_facts
 from perse.data.sources.faults import BadRow, Faults
 from perse.data.sources.lines import read_json_lines
 from perse.data.sources.merging import Merging
@@ -45,7 +44,9 @@ from perse.data.sources.mpst import plot_texts, read_mpst
 from perse.data.sources.rows import NO_COLUMN, Row, read_choice, read_rows, read_score, usable
 from perse.data.sources.source import Columns, Head, Seen, Source, table_columns
 from perse.errors import BadInput
+from perse.identity import item_of
 from perse.records import Comparison, Review
+from perse.records.columns import PAIRS, REVIEWS, Role, check_fields, mapping_for
 from perse.scale import rescale
 
 __all__ = ["BadRow", "Faults", "Row", "read_comparisons", "read_json_lines", "read_reviews", "read_rows"]

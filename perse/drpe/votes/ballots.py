@@ -14,7 +14,6 @@ from typing import Literal, get_args
 
 from pydantic import ConfigDict, Field
 
-from perse.data.near import near_duplicate
 from perse.drpe.documents import Document
 from perse.drpe.roles import Role
 from perse.drpe.votes.readers import Past, Reader
@@ -33,6 +32,7 @@ from perse.records import (
     Voter,
     VotesExample,
 )
+from perse.records.near import near_duplicate
 from perse.strict import Name, Strict, name_problem
 
 Prompting = Literal["single", "batch"]

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from perse.data.sources.lines import read_records, shown
-from perse.data.sources.rows import Row, number_in, read_rows
+from perse.data.sources.lines import read_records
+from perse.data.sources.rows import Row, read_rows
 from perse.errors import BadInput
 from perse.evaluation.annotators.measuring import Ratings
+from perse.formats.json_text import shortened
+from perse.records.scores import number_in
 
 FIELDS = ("item", "annotator", "score", "dimension", "group")
 HINTS = {"item": "item_id", "annotator": "annotator_id", "score": "rating", "dimension": "aspect", "group": "group_id"}
@@ -69,7 +71,7 @@ def _wide(path: Path) -> Iterable[_Rating]:
                 continue  # a text, or whatever else goes with the ratings
             if not _is_wide(items):
                 raise BadInput(
-                    f"{path}, line {line}, field '{dimension}': found {shown(items)}, expected a list with a list of ratings for each item"
+                    f"{path}, line {line}, field '{dimension}': found {shortened(items)}, expected a list with a list of ratings for each item"
                 )
             assert isinstance(items, list)
             for position, given in enumerate(items, start=1):
@@ -84,7 +86,9 @@ def _wide(path: Path) -> Iterable[_Rating]:
                         continue
                     if (score := number_in(value)) is None:
                         where = f"{path}, line {line}, field '{dimension}', item {position}, annotator {annotator}"
-                        raise BadInput(f"{where}: found {shown(value)}, expected a number, or null where there is no rating")
+                        raise BadInput(
+                            f"{where}: found {shortened(value)}, expected a number, or null where there is no rating"
+                        )
                     yield line, f"{line}.{position}", str(line), str(annotator), dimension, score
 
 
@@ -104,7 +108,9 @@ def _score(row: Row) -> float | None:
         return None
     score = number_in(value)
     if score is None:
-        row.bad("score", f"found {shown(value)}, expected a number, or nothing where there is no rating", reason="no number")
+        row.bad(
+            "score", f"found {shortened(value)}, expected a number, or nothing where there is no rating", reason="no number"
+        )
     return score
 
 

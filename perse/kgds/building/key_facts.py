@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perse.data.sources.lines import is_csv, read_records, shown
+from perse.data.sources.lines import is_csv, read_records
 from perse.errors import BadInput
 from perse.formats.csv_cells import Cell, csv_text, plain
+from perse.formats.json_text import shortened
 from perse.kgds.building.decomposing import Facts, Place
 from perse.kgds.building.drafts import SHEET_COLUMNS, Agreed
 
@@ -76,7 +77,7 @@ def read_sheet(path: Path, rows: Sequence[SheetFact]) -> dict[Place, tuple[bool,
     if missing := [row for row in rows if row.place not in found]:
         sample, paragraph, at = missing[0].shown
         raise BadInput(
-            f"{path}: the row of sample {sample}, paragraph {paragraph}, fact {at} is missing ({shown(missing[0].fact)}); put it back: "
+            f"{path}: the row of sample {sample}, paragraph {paragraph}, fact {at} is missing ({shortened(missing[0].fact)}); put it back: "
             f"{_REMEDY}"
         )
     if not any(cell for cells_ in found.values() for cell in cells_):
@@ -117,13 +118,13 @@ def _row(path: Path, line: int, cells: Mapping[str, str], by_key: Mapping[tuple[
         )
     if cells["fact"] != row.fact:
         raise BadInput(
-            f"{path}, line {line}, column 'fact': found {shown(cells['fact'])}, expected {shown(row.fact)}; leave facts as "
+            f"{path}, line {line}, column 'fact': found {shortened(cells['fact'])}, expected {shortened(row.fact)}; leave facts as "
             f"they were, {_REMEDY}"
         )
     for name, cell in cells.items():
         if name not in (*SHEET_COLUMNS, *row.annotators) and cell not in ("", NOT_ASKED):
             raise BadInput(
-                f"{path}, line {line}, column '{name}': found {shown(cell)}, but '{name}' did not annotate sample {key[0]}; leave it empty"
+                f"{path}, line {line}, column '{name}': found {shortened(cell)}, but '{name}' did not annotate sample {key[0]}; leave it empty"
             )
     return row
 
@@ -131,6 +132,6 @@ def _row(path: Path, line: int, cells: Mapping[str, str], by_key: Mapping[tuple[
 def _answer(path: Path, line: int, annotator: str, cell: str) -> bool:
     answer = _ANSWERS.get(cell.casefold())
     if answer is None:
-        what = f"found {shown(cell)}" if cell else "is empty"
+        what = f"found {shortened(cell)}" if cell else "is empty"
         raise BadInput(f"{path}, line {line}, column '{annotator}': {what}, expected yes or no; fill in every row")
     return answer

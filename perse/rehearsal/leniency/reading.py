@@ -13,9 +13,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 
-from perse.data.sources.lines import read_json_lines, shown
-from perse.data.sources.rows import number_in
+from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
+from perse.formats.json_text import shortened
+from perse.records.scores import number_in
 from perse.rehearsal.judging import Aspect
 
 LOWEST, HIGHEST = 1.0, 5.0
@@ -84,7 +85,7 @@ def read_graded(path: Path, *, limit: int | None = None) -> Graded:
 
 def _product(fields: object, name: str, where: str) -> Product:
     if not isinstance(fields, dict):
-        raise BadInput(f"{where}: found {shown(fields)}, expected a JSON object; {REMEDY}")
+        raise BadInput(f"{where}: found {shortened(fields)}, expected a JSON object; {REMEDY}")
     reviews = _texts(fields.get("reviews"), f"{where}, field 'reviews'")
     summaries = fields.get("summaries")
     read = _means if isinstance(summaries, dict) else _detailed
@@ -94,7 +95,7 @@ def _product(fields: object, name: str, where: str) -> Product:
 def _texts(value: object, where: str) -> tuple[str, ...]:
     listed = list(value.values()) if isinstance(value, dict) else value
     if not isinstance(listed, list) or not listed or not all(isinstance(one, str) and one.strip() for one in listed):
-        raise BadInput(f"{where}: found {shown(value)}, expected texts; {REMEDY}")
+        raise BadInput(f"{where}: found {shortened(value)}, expected texts; {REMEDY}")
     return tuple(listed)
 
 
@@ -105,7 +106,7 @@ def _detailed(fields: dict[str, object], where: str) -> list[Summary]:
         given = fields.get(field)
         if not isinstance(given, list) or len(given) != len(texts):
             raise BadInput(
-                f"{where}, field '{field}': found {shown(given)}, expected a list of grades for each of {len(texts)} summaries"
+                f"{where}, field '{field}': found {shortened(given)}, expected a list of grades for each of {len(texts)} summaries"
             )
         people[aspect] = [_mean(one, f"{where}, field '{field}', summary {at}") for at, one in enumerate(given, start=1)]
     return [Summary(text, {aspect: of_all[at] for aspect, of_all in people.items()}) for at, text in enumerate(texts)]
@@ -113,7 +114,7 @@ def _detailed(fields: dict[str, object], where: str) -> list[Summary]:
 
 def _mean(given: object, where: str) -> float:
     if not isinstance(given, list) or not given:
-        raise BadInput(f"{where}: found {shown(given)}, expected a list of grades")
+        raise BadInput(f"{where}: found {shortened(given)}, expected a list of grades")
     return fmean(_grade(one, where) for one in given)
 
 
@@ -125,7 +126,7 @@ def _means(fields: dict[str, object], where: str) -> list[Summary]:
         here = f"{where}, summary '{system}'"
         graded = one.get("dimensions") if isinstance(one, dict) else None
         if not isinstance(graded, dict):
-            raise BadInput(f"{here}: found {shown(one)}, expected an object with 'summary' and 'dimensions'; {REMEDY}")
+            raise BadInput(f"{here}: found {shortened(one)}, expected an object with 'summary' and 'dimensions'; {REMEDY}")
         [text] = _texts([one.get("summary")], f"{here}, field 'summary'")
         people = {aspect: _grade(graded.get(name), f"{here}, '{name}'") for aspect, (_, name) in DIMENSIONS.items()}
         found.append(Summary(text, people))
@@ -137,7 +138,7 @@ def _means(fields: dict[str, object], where: str) -> list[Summary]:
 def _grade(value: object, where: str) -> float:
     grade = number_in(value)
     if grade is None or not LOWEST <= grade <= HIGHEST:
-        raise BadInput(f"{where}: found {shown(value)}, expected a grade from 1 to 5")
+        raise BadInput(f"{where}: found {shortened(value)}, expected a grade from 1 to 5")
     return grade
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from perse.data.near import near_duplicate
 from perse.data.profiles.selection import selection
 from perse.identity import draw
 from perse.records import Comparison, PairwiseExample, PointwiseExample, ProfileComparison, ProfileReview, Review
+from perse.records.near import near_duplicate
 from perse.serving.readers.store import Reader
 from perse.serving.schemas import Pick
 

@@ -31,11 +31,11 @@ from perse.batch.sharded.ranking import best, write_best
 from perse.batch.sharded.running import Places
 from perse.batch.sharded.shard import write_answers
 from perse.batch.sharded.shards import Totals
-from perse.data.near import near_duplicate
 from perse.errors import BadInput
 from perse.identity import catalogue_id, catalogue_names
 from perse.judgement import Judgement, Status, Tokens
 from perse.records import PointwiseExample, ProfileReview
+from perse.records.near import near_duplicate
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=5)
 

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perse.data import pseudonyms as naming
-from perse.data.dates import oldest_first, sortable
 from perse.data.profiles.profiles import Drawing, ExampleRow, pairwise_rows, pointwise_rows
 from perse.data.profiles.splits import review_pools, reviewer_folds, sides, valid_share
 from perse.data.pseudonyms import hidden, pseudonym, pseudonyms
@@ -15,6 +14,7 @@ from perse.data.works import works
 from perse.errors import BadInput
 from perse.identity import normalised, pair_key, text_key
 from perse.records import Comparison, Review
+from perse.records.dates import oldest_first, sortable
 
 
 def review(who: str, item: str, *, text: str | None = None, time: str | None = None) -> Review:

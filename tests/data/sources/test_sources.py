@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from places import SHARED
 
-from perse.data.dates import sortable
 from perse.data.sources import recognised
 from perse.data.sources.amazon import (
     NINE_COLUMNS,
@@ -29,6 +28,7 @@ from perse.data.sources.mpst import plot_texts, read_mpst
 from perse.data.sources.rows import read_rows
 from perse.data.sources.table import read_reviews
 from perse.errors import BadInput
+from perse.records.dates import sortable
 
 quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

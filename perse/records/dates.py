@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from perse.records import Comparison, Review
+from perse.records.reviews import Comparison, Review
 
 Record = TypeVar("Record", Review, Comparison)
 

@@ -30,6 +30,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "worker",
             "rater",
             "critic",
+            "reader",
         ),
         "item_id": (
             "item",
@@ -163,6 +164,11 @@ class Header:
 
     def explain_missing(self, field: str, *, option: str) -> str:
         """Why `field` was not found: the columns there are, the nearest one and the option that maps it."""
+        join = "; join several with +" if field.startswith("text") else ""
+        return f"{self.lacking(field)}; give --map {option}=COLUMN{join}"
+
+    def lacking(self, field: str) -> str:
+        """That `field` was not found, the nearest column, and the columns that there are."""
         wanted = self._mapping.get(field)
         if wanted is not None:
             parts = [part.strip() for part in wanted.split("+")]
@@ -173,5 +179,4 @@ class Header:
             for name in self._aliases.get(field, ()):
                 close = close or nearest(name, self.names)
             what = f"no column for field '{field}'{close}"
-        join = "; join several with +" if field.startswith("text") else ""
-        return f"{what}; columns found: {', '.join(self.names) or 'none'}; give --map {option}=COLUMN{join}"
+        return f"{what}; columns found: {', '.join(self.names) or 'none'}"

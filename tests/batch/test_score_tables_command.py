@@ -1,0 +1,174 @@
+"""`perse score` with tables: CSV of reviews and of texts in, CSV of what was answered out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import pairwise_examples, pointwise_examples
+from command_line import perse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perse import Judge
+from perse.answering.base import JudgeSettings
+from perse.commands.scoring.exporting import as_csv
+from perse.formats.csv_cells import plain
+from perse.judgement import Judgement, Status, Tokens
+from perse.records import example_lines
+
+REVIEWS = """user,movie_id,stars,comment,date
+ann,sea,4,slow but true,2020-01-02
+bob,sea,1,"nothing, nothing happens",2020-01-01
+ann,hill,5,=1+1,2019-05-05
+"""
+TEXTS = """movie_id,plot
+sea,A sailor waits for a letter that the sea keeps and learns to read the tides.
+hill,Two sisters build a tower on a hill nobody wants until the town moves in.
+house,A house is sold five times in one night and each buyer finds another door.
+"""
+QUICK = ("--question", "pointwise_score", "--temperature", "0", "--dtype", "float32")
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> tuple[Path, Path]:
+    (tmp_path / "reviews.csv").write_text(REVIEWS, encoding="utf-8")
+    (tmp_path / "texts.csv").write_text(TEXTS, encoding="utf-8")
+    return tmp_path / "reviews.csv", tmp_path / "texts.csv"
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return [{name: plain(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
+
+
+def test_csv_of_reviews_and_texts_is_judged_and_comes_out_as_csv(
+    tables: tuple[Path, Path], answering_model: Path, tmp_path: Path
+) -> None:
+    reviews, texts = tables
+    run, out = tmp_path / "run", tmp_path / "out.csv"
+    asked = (
+        "score",
+        "--reviews",
+        reviews,
+        "--texts",
+        texts,
+        "--scale",
+        "1-5",
+        "--judge",
+        answering_model,
+        "--out",
+        run,
+        *QUICK,
+    )
+    done = perse(*asked)
+    assert done.returncode == 0, done.stderr
+    assert "3 pairs are not judged, since the reader's own reviews have the text" in done.stderr
+    assert f"perse score export {run}" in "".join(done.stderr.split("\n")), done.stderr
+    kept = [json.loads(line) for line in (run / "examples.jsonl").read_text("utf-8").splitlines()]
+    assert [one["id"] for one in kept] == ["ann/house", "bob/hill", "bob/house"]
+    assert [past["review"] for past in kept[0]["profile"]] == ["=1+1", "slow but true"], "oldest first"
+    assert perse(*asked).returncode == 0, "the same command continues"
+    told = perse("score", "export", run, "--out", out)
+    assert told.returncode == 0, told.stderr
+    rows = rows_of(out)
+    assert [(row["reviewer_id"], row["item_id"], row["status"]) for row in rows] == [
+        ("ann", "house", "ok"), ("bob", "hill", "ok"), ("bob", "house", "ok"),
+    ]  # fmt: skip
+    assert all(1 <= float(row["own_expected"]) <= 5 for row in rows)
+    again = [tuple(line.values()) for line in csv.DictReader(REVIEWS.splitlines())]  # the same in Python: one reading of tables
+    frames = [dict(zip(("user", "movie_id", "stars", "comment", "date"), line, strict=True)) for line in again]
+    settings = JudgeSettings(temperature=0)
+    found = Judge.load(answering_model, dtype="float32").score(
+        frames, [*csv.DictReader(TEXTS.splitlines())], scale=(1, 5), question="pointwise_score", settings=settings
+    )
+    assert [one.id for one in found] == [row["id"] for row in rows]
+    assert [one.expected for one in found] == pytest.approx([float(row["expected"]) for row in rows], abs=1e-4)
+
+
+def test_candidates_and_columns_are_said_as_elsewhere(tables: tuple[Path, Path], answering_model: Path, tmp_path: Path) -> None:
+    reviews, texts = tables
+    reviews.write_text(REVIEWS.replace("user", "who").replace("comment", "text"), encoding="utf-8")
+    (tmp_path / "some.csv").write_text("user,movie_id\nbob,house\n", encoding="utf-8")
+    done = perse(
+        *("score", "--reviews", reviews, "--texts", texts, "--candidates", tmp_path / "some.csv", "--map", "reviewer_id=who"),
+        *("--k", 1, "--scale", "1-5", "--judge", answering_model, "--out", tmp_path / "run", *QUICK),
+    )
+    assert done.returncode == 0, done.stderr
+    [one] = [json.loads(line) for line in (tmp_path / "run" / "examples.jsonl").read_text("utf-8").splitlines()]
+    assert one["id"] == "bob/house" and one["profile"][0]["review"] == "nothing, nothing happens", "text is what they wrote"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--reviews", "{reviews}"], "--reviews and --texts belong together"),
+        (["--reviews", "{reviews}", "--texts", "{texts}", "--examples", "x"], "in the place of --examples"),
+        (["--reviews", "{reviews}", "--texts", "{texts}", "--readers", "x"], "in the place of --examples"),
+        (["--reviews", "{reviews}", "--texts", "{texts}", "--driver", "local"], "--reviews are judged in this process"),
+        (["--reviews", "{reviews}", "--texts", "{texts}", "--fold", "0"], "--fold is of data set folders"),
+        (["--reviews", "{reviews}", "--texts", "{texts}", "--no-review-text"], "are of data set folders"),
+        (["--reviews", "{reviews}", "--texts", "{texts}", "--scale", "1-3"], "line 2: field 'score': found \"4\", expected a number from 1 to 3"),
+        (["--reviews", "{texts}", "--texts", "{texts}"], "no column for field 'reviewer_id'"),
+        (["--examples", "{texts}", "--scale", "1-5"], "--scale and --map are of --reviews"),
+        (["--examples", "{texts}"], "CSV of reviews and of texts is --reviews and --texts"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_together_is_a_sentence(
+    options: list[str], said: str, tables: tuple[Path, Path], tmp_path: Path
+) -> None:
+    given = [one.format(reviews=tables[0], texts=tables[1]) for one in options]
+    done = perse("score", *given, "--judge", "nobody", "--out", tmp_path / "run")
+    assert done.returncode == 2 and said in " ".join(done.stderr.split()), done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_any_run_comes_out_as_csv_with_what_the_readers_said(answering_model: Path, tmp_path: Path) -> None:
+    for name, examples in (("single", pointwise_examples(1, 2)), ("pairs", pairwise_examples(1))):
+        (tmp_path / f"{name}.jsonl").write_text("".join(example_lines(examples)), encoding="utf-8")
+        scored = perse(
+            "score",
+            "--examples",
+            tmp_path / f"{name}.jsonl",
+            "--judge",
+            answering_model,
+            "--out",
+            tmp_path / name,
+            "--max-new-tokens",
+            4,
+        )
+        assert scored.returncode == 0, scored.stderr
+        assert perse("score", "export", tmp_path / name, "--out", tmp_path / f"{name}.csv").returncode == 0
+        rows = rows_of(tmp_path / f"{name}.csv")
+        assert [row["id"] for row in rows] == [example.id for example in examples]
+        assert [row["truth"] for row in rows] == [str(example.truth) for example in examples]
+    assert {"p_A", "p_B", "aspect"} <= rows[0].keys()
+    for out, said in (("single.csv", "--overwrite"), ("single.xlsx", "end it with .csv")):
+        refused = perse("score", "export", tmp_path / "single", "--out", tmp_path / out)
+        assert refused.returncode == 2 and said in refused.stderr, refused.stderr
+    refused = perse("score", "export", tmp_path / "nowhere", "--out", tmp_path / "x.csv")
+    assert refused.returncode == 2 and "is not a run folder" in refused.stderr
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12), st.sampled_from("=+-@\t\r'\uff1d"))
+def test_no_text_of_a_model_or_a_reader_is_a_formula_in_a_spreadsheet_and_all_come_back(text: str, first: str) -> None:
+    hostile: Any = first + text
+    judgement = Judgement(
+        id=hostile, question="q", status=Status.OK, label="5", text=hostile, k_effective=0,
+        tokens=Tokens(prompt=0, cached=0, generated=0), model="m",
+    )  # fmt: skip
+    [row] = csv.DictReader(io.StringIO(as_csv([judgement], []), newline=""))
+    for name in ("id", "text"):
+        assert plain(row[name]) == hostile
+        assert row[name].startswith("'") or is_number(row[name]), "a lone sign and a number compute nothing"
+
+
+def is_number(cell: str) -> bool:
+    try:
+        return float(cell) == float(cell)
+    except ValueError:
+        return False
