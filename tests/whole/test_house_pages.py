@@ -1,4 +1,4 @@
-"""The pictures are those that the scripts draw now; every room has a page, and what the pages name is there."""
+"""The pictures are those that the scripts draw now; every room and picture has its page, and what the pages name is there."""
 
 from __future__ import annotations
 
@@ -74,6 +74,25 @@ def test_a_name_that_moved_is_noticed(name: str) -> None:
 def test_every_link_of_a_page_leads_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     assert [link for link in LINK.findall(text) if not ((ROOT / page).parent / link).exists()] == []
+
+
+def test_the_gallery_shows_every_picture_of_the_docs() -> None:
+    shown = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8"))
+    pictures = [path for kind in ("png", "svg") for path in (ROOT / "docs").rglob(f"*.{kind}")]
+    assert sorted(shown) == sorted(str(path.relative_to(ROOT / "docs")) for path in pictures)
+
+
+def test_the_index_names_every_page_but_those_of_rooms() -> None:
+    docs = ROOT / "docs"
+    named = set(LINK.findall((docs / "index.md").read_text(encoding="utf-8")))
+    pages = {str(page.relative_to(docs)) for page in (*docs.glob("*.md"), *docs.glob("tutorials/*.md"))}
+    assert pages - named == {"index.md"}
+
+
+def test_the_readme_has_two_screens_and_its_picture_on_the_first() -> None:
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 100
+    assert [at < 50 for at, line in enumerate(lines) if line.startswith("![")] == [True]
 
 
 def exists(name: str) -> bool:
