@@ -292,7 +292,7 @@ class GrowingFile:
         data = own_bytes(self.path)
         whole = data.rfind(b"\n") + 1
         if whole < len(data):
-            if _is_whole(data[whole:]):
+            if is_whole_line(data[whole:]):
                 with writing(self.path):
                     os.write(self.fileno(), b"\n")
                 self._on_disk = os.fstat(self.fileno()).st_size
@@ -305,7 +305,7 @@ class GrowingFile:
         self._on_disk = whole  # another process takes care of what it added before this one had the lock
 
 
-def _is_whole(line: bytes) -> bool:
+def is_whole_line(line: bytes) -> bool:
     """Whether a line without its end is a whole value of JSON."""
     try:
         json.loads(line)

@@ -24,7 +24,7 @@ from typing import Any, Self
 
 from perse.errors import BadInput, RunMismatch
 from perse.files.belongings import MANIFEST as MANIFEST
-from perse.files.disk import GrowingFile, no_folder
+from perse.files.disk import GrowingFile, is_whole_line, no_folder
 from perse.files.disk import write_bytes as write_bytes
 from perse.files.disk import write_whole as write_whole
 from perse.files.locking import lock_file
@@ -317,7 +317,7 @@ REJUDGE = "remove the line to have its example judged again"
 
 
 def read_lines(path: Path, *, remedy: str = REJUDGE) -> list[dict[str, Any]]:
-    """The whole JSON lines of an append-only file; a torn last line is left out.
+    """The whole JSON lines of an append-only file; a torn last line is left out, and one that lacks its end alone, as editors write it, is not.
 
     Args:
         remedy: for an invalid line.
@@ -330,7 +330,7 @@ def read_lines(path: Path, *, remedy: str = REJUDGE) -> list[dict[str, Any]]:
     rows = []
     text = path.read_bytes()
     for number, line in enumerate(text.splitlines(keepends=True), start=1):
-        if not line.endswith(b"\n"):
+        if not line.endswith(b"\n") and not is_whole_line(line):
             break
         rows.append(_line(path, number, line, remedy=remedy))
     return rows

@@ -32,6 +32,17 @@ def test_a_line_torn_by_a_kill_is_cut_off(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "x.jsonl").read_text() == '{"id": 1}\n{"id": 2}\n'
 
 
+def test_a_last_line_that_lacks_its_end_alone_is_read_and_kept(tmp_path: Path) -> None:
+    """As an editor leaves a file that was written by hand; whoever goes on gives it its end."""
+    with RunLog(tmp_path / "run", {}, lines="x.jsonl") as log:
+        log.append(['{"id": 1}\n', '{"id": 2}'])
+    assert [row["id"] for row in read_lines(tmp_path / "run" / "x.jsonl")] == [1, 2]
+    with RunLog(tmp_path / "run", {}, lines="x.jsonl") as log:
+        assert [row["id"] for row in log.read()] == [1, 2]
+        log.append(['{"id": 3}\n'])
+    assert [row["id"] for row in read_lines(tmp_path / "run" / "x.jsonl")] == [1, 2, 3]
+
+
 def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"id": 1}\nnot json\n{"id": 2}\n')
