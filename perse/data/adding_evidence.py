@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perse.data.dataset.folder import EVIDENCE, evidence_of, load_folder, new_texts, training_readers
+from perse.data.dataset.folder import EVIDENCE, DataSet, evidence_of, load_folder, new_texts, training_readers
 from perse.data.dataset.parquet import parquet_bytes
 from perse.data.evidence.guard import check_evidence
 from perse.data.evidence.making import Penalties, evidence_rows, with_evidence
 from perse.data.evidence.table import EvidenceRow
+from perse.data.pseudonyms import pseudonym, salt_from_seed
 from perse.data.works import works
 from perse.errors import BadInput
 from perse.files.belongings import MANIFEST, resolved
@@ -99,6 +100,8 @@ def evidence_for(
 ) -> list[PointwiseExample]:
     """The examples with what the training side of a data set says of their texts; evidence that they have is replaced.
 
+    A reader who stands in the data set under a pseudonym of the usual salt is known by it; one whom it has under another name still is a stranger.
+
     Args:
         folder: a data set that has evidence.
         vectors: of the model that its evidence was made with.
@@ -129,7 +132,20 @@ def evidence_for(
         works(reviews) if new else {},
         vectors,
         penalties=tuple(said["penalties"][fold or 0]),
+        names=_names_there(data, kept),
         new_texts=new,
         seed=said["seed"],
         on_progress=on_progress,
     )
+
+
+def _names_there(data: DataSet, examples: Sequence[PointwiseExample]) -> dict[str, str]:
+    """The pseudonyms in the data set of readers who stand in `examples` by their names."""
+    options = data.manifest["options"]
+    if options["keep_names"] or options["salt"] != "from seed":
+        return {}
+    there = {row.reviewer_id for row in data.rows}
+    hidden = {
+        name: pseudonym(name, salt=salt_from_seed(options["seed"])) for name in {one.reviewer_id for one in examples} - there
+    }
+    return {name: known for name, known in hidden.items() if known in there}

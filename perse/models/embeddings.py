@@ -9,6 +9,7 @@ from typing import Any
 from perse.errors import BadInput
 
 EMBEDDING_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+_PLAIN = "A ferryman waits ten years for a letter."
 _ANOTHER = "give another --embedding-model"
 
 
@@ -62,10 +63,13 @@ def unit_vectors(model: Any, name: str, texts: Sequence[str]) -> Any:
 
     from perse.models.opening import one_sentence
 
-    with one_sentence(f"the embedding model '{name}'", remedy=_ANOTHER):
-        made = np.asarray(model.encode(texts, normalize_embeddings=True, show_progress_bar=False))
+    def encoded(some: Sequence[str]) -> Any:
+        with one_sentence(f"the embedding model '{name}'", remedy=_ANOTHER):
+            return np.asarray(model.encode(some, normalize_embeddings=True, show_progress_bar=False))
+
+    made = encoded(texts)
     if made.ndim != 2 or len(made) != len(texts) or not np.isfinite(made).all():
         raise BadInput(f"the embedding model {name} gives vectors that are no numbers; {_ANOTHER}")
-    if not made.any():
+    if not made.any() and not encoded([_PLAIN]).any():  # of these texts it may know no word, and still be a model
         raise BadInput(f"the embedding model {name} gives vectors of length 0; {_ANOTHER}")
     return made

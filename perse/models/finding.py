@@ -131,13 +131,13 @@ def find_tokenizer(name: str, *, local: bool = False) -> Path:
 
 
 def _named_as_on_hub(name: str, patterns: Sequence[str], *, local: bool) -> Path:
-    """A model called owner/model. Where `owner` is a folder here, a path was meant, and the hub is not asked; its cache may have one all the same.
+    """A model called owner/model. Where `owner` is a folder of runs here, a path was meant, and the hub is not asked; its cache may have one all the same.
 
     Raises:
         ModelNotFound: there is none.
     """
     above = place_named(name).parent
-    if not is_folder(above):
+    if not _holds_runs(above):
         return _from_hub(name, patterns, local=local)
     try:
         return _from_hub(name, patterns, local=True)
@@ -145,9 +145,14 @@ def _named_as_on_hub(name: str, patterns: Sequence[str], *, local: bool) -> Path
         near = difflib.get_close_matches(Path(name).name, _names_in(above), n=1)
         shown = f" (nearest in it: '{near[0]}')" if near else ""
         raise ModelNotFound(
-            f"there is no folder '{name}' here, and {above} is one{shown}; give a training run or a model folder that is there; for a model on "
+            f"there is no folder '{name}' here, and {above} holds runs{shown}; give a training run or a model folder that is there; for a model on "
             f"the hub, type its name where no folder is called {above}"
         ) from None
+
+
+def _holds_runs(folder: Path) -> bool:
+    """Whether a folder below has a manifest, as runs have; models that were fetched into a folder of their owner's name have none."""
+    return is_folder(folder) and any((folder / name / "manifest.json").is_file() for name in _names_in(folder))
 
 
 def _names_in(folder: Path) -> list[str]:

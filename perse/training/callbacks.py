@@ -66,6 +66,16 @@ class StopFile(TrainerCallback):
             control.should_save = True
 
 
+class LastSaved(TrainerCallback):
+    """The step of the newest checkpoint of this run, 0 without any."""
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        self.step = state.global_step
+
+
 class SaveByMinutes(TrainerCallback):
     """A checkpoint after the first step that ends `minutes` after the last one or the beginning: what a kill can lose is known in time.
 

@@ -53,7 +53,7 @@ from perse.publishing.merging import ship_tokenizer
 from perse.records import Example
 from perse.rendering.prompt import Renderer
 from perse.settings.training import Attention, Model, Train, TrainConfig
-from perse.training.callbacks import ProgressCallback, RunLogCallback, SaveByMinutes, StopFile
+from perse.training.callbacks import LastSaved, ProgressCallback, RunLogCallback, SaveByMinutes, StopFile
 from perse.training.curves import write_curves
 from perse.training.finite import FiniteGradients
 from perse.training.heap import GiveBack
@@ -87,7 +87,7 @@ from perse.training.rows.prepare import Prepared, renderer_for
 from perse.training.rows.proof import ProveFirst, proven_attention, to_prove
 from perse.training.rows.row_loss import row_loss_for
 from perse.training.rows.schedule import RowDataset
-from perse.training.saving.checkpoints import ASIDE, CHECKPOINTS, checkpoints_in, recover, saving, step_of, whole_checkpoint
+from perse.training.saving.checkpoints import ASIDE, CHECKPOINTS, recover, saving, step_of, whole_checkpoint
 from perse.training.saving.reshard import reshard
 from perse.training.throughput import Throughput, device_peak
 from perse.training.trackers import tracker_names, trackers
@@ -322,7 +322,7 @@ def _fit(
     computed = torch.bfloat16 if arguments.bf16 else ready.model.dtype
     peak = device_peak(computed)
     throughput = Throughput(prepared.schedule, passed(ready.model), peak=peak and peak * arguments.world_size)
-    stop = StopFile(Path(config.output), process)
+    stop, saved = StopFile(Path(config.output), process), LastSaved(step_of(checkpoint) if checkpoint else 0)
     trainer = WatchedTrainer(
         model=ready.model,
         args=arguments,
@@ -338,6 +338,7 @@ def _fit(
             *([SaveByMinutes(config.train.save_minutes, process)] if config.train.save_minutes else []),
             *([Patience(config.watch.patience)] if watching and config.watch and config.watch.patience else []),
             stop,
+            saved,
         ],
         speed=throughput.numbers,
         judging=None
@@ -356,7 +357,7 @@ def _fit(
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     except KeyboardInterrupt:
         if arguments.should_save:
-            log.info(_what_is_kept(trainer.state.global_step, kept.folder))
+            log.info(_what_is_kept(trainer.state.global_step, saved.step, Path(config.output)))
         raise
     if stop.asked:
         return None
@@ -372,14 +373,12 @@ def _fit(
     return trained, trainer.state, best is not None
 
 
-def _what_is_kept(step: int, checkpoints: Path) -> str:
-    """Of a run that Ctrl-C ended after `step`."""
-    done = f"stopped after step {step}"
-    newest = max(map(step_of, checkpoints_in(checkpoints)), default=0)
-    if newest >= step:
-        return f"{done}, which is kept"
-    from_where = f"kept is the checkpoint of step {newest}" if newest else "no checkpoint was written yet"
-    return f"{done}: {from_where}, steps to compute again: {step - newest}; an empty file {checkpoints.parent / 'stop'} ends a run without that"
+def _what_is_kept(step: int, saved: int, out: Path) -> str:
+    """Of a run that Ctrl-C ended after `step`, whose newest checkpoint is of step `saved`; 0: none."""
+    kept = f"the checkpoint of step {saved} is kept" if saved else "no checkpoint was written yet"
+    lost = max(0, step - saved)  # before it is resumed, a run is at step 0
+    again = f"; steps to compute again: {lost} (an empty file {out / 'stop'} ends a run without that)" if lost else ""
+    return f"stopped in step {max(step, saved) + 1}: {kept}{again}"
 
 
 def _is_whole(merged: Path) -> bool:

@@ -124,6 +124,17 @@ def test_a_model_that_gives_no_vectors_is_said_to_and_nothing_is_kept(
     assert not (made_model.parent / "home" / "embeddings").exists()
 
 
+def test_a_model_that_knows_no_word_of_the_texts_at_hand_is_one_all_the_same(
+    made_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all other texts are kept already, they may be all that is left to compute."""
+    known = SimpleNamespace(
+        encode=lambda texts, **_: np.array([[1.0, 0.0] if "ferry" in text else [0.0, 0.0] for text in texts])
+    )
+    monkeypatch.setattr("perse.models.opening.sentence_embeddings", lambda name: known)
+    assert not KeptVectors(str(made_model))(["???"]).any()
+
+
 def test_a_folder_that_is_no_model_is_refused_before_all_below_it_is_read(tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     (tmp_path / "below" / "large.json").symlink_to("/dev/zero")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from importlib import metadata
+from importlib import import_module, metadata
 
+import pytest
 import yaml
 from packaging.utils import canonicalize_name
 from places import ROOT
@@ -29,6 +30,25 @@ def test_the_source_package_has_all_that_the_makefile_and_the_first_page_name() 
     named |= set(re.findall(r"scripts/\w+\.py", (ROOT / "Makefile").read_text())) | {"mkdocs.yml"}
     missing = {name for name in named if not any(name == one or name.startswith(f"{one}/") for one in included)}
     assert not missing
+
+
+@pytest.mark.parametrize(
+    ("name", "binds"),
+    [
+        ("MIT License", False),
+        ("Apache-2.0 AND MIT", False),
+        ("BSD-3-Clause", False),
+        ("NVIDIA Limited Licence", True),
+        ("Commercial (limited)", True),
+        ("MPL-2.0 AND MIT", True),
+        ("not named; its file begins: Permission is hereby granted", True),
+    ],
+)
+def test_only_permissive_licences_are_left_out_of_the_list_of_others(
+    name: str, binds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    assert import_module("licences").binds(name) is binds
 
 
 def test_the_page_of_licences_has_every_package_of_the_versions_tested_together() -> None:

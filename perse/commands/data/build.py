@@ -28,7 +28,7 @@ from perse.data.release import RELEASE
 from perse.errors import BadInput
 from perse.files.belongings import check_file
 from perse.files.disk import write_bytes
-from perse.records import Example, example_lines
+from perse.records import Example, PointwiseExample, example_lines
 from perse.secrets import without_keys
 
 OWN_NAMES = {*DATA_SET.names, *PERSUM.names, *RELEASE.names}
@@ -149,7 +149,10 @@ def evidence(
     ] = None,
     fold: options.Fold = None,
     embedding_model: options.EmbeddingModel = None,
-    seed: options.Seed = 0,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Of the parts that are left out in turn, for DIR itself; by default 0.", show_default=False),
+    ] = None,
     overwrite: options.OverwriteFile = False,
 ) -> None:
     """Add what the training side says of each text: other readers' scores, and an estimate from its words.
@@ -165,6 +168,7 @@ def evidence(
     from perse.commands.terminal import err
     from perse.data.adding_evidence import add_evidence, evidence_for
     from perse.data.examples_file import read_examples
+    from perse.evaluation.stacking.renamed import under_other_names
     from perse.models.vectors import KeptVectors
     from perse.progress import shown_on
 
@@ -174,6 +178,8 @@ def evidence(
         )
     if examples is None and fold is not None:
         raise BadInput("evidence of a data set is made for every fold; --fold goes with --examples, leave it out")
+    if examples is not None and seed is not None:
+        raise BadInput("--seed is of DIR's own evidence, whose parts the examples are told by; leave it out with --examples")
     if examples is not None and out is not None:
         check_file(out, overwrite=overwrite, inputs=(examples, folder), never=OWN_NAMES)
     with shown_on(err) as on_part:
@@ -181,12 +187,18 @@ def evidence(
         if examples is not None and out is not None:
             told = evidence_for(folder, read_examples(examples), vectors, fold=fold, on_progress=partial(on_part, "fitting"))
             _write_lines(out, example_lines(told))
+            if again := under_other_names(_training_side(folder, fold), told):
+                err.print(
+                    f"note: {len(again)} readers of {examples} have the scores of training readers of {folder}, under other names: they are told as strangers, "
+                    "with scores of their own in the numbers; name them as the data set does",
+                    markup=False, highlight=False, soft_wrap=True,
+                )  # fmt: skip
             typer.echo(
                 f"evidence of {len(told):,} examples, {sum(one.evidence.others > 0 for one in told if one.evidence):,} of texts that training readers of {folder} scored"
             )
             typer.echo(f"written: {out}")
             return
-        added = add_evidence(folder, vectors, seed=seed, on_progress=partial(on_part, "fitting"))
+        added = add_evidence(folder, vectors, seed=seed or 0, on_progress=partial(on_part, "fitting"))
     known = sum(row.others > 0 for row in added.rows)
     shown = "; ".join(f"{penalty:g}, of a reader's offset {reader:g}" for penalty, reader in dict.fromkeys(added.penalties))
     typer.echo(
@@ -235,6 +247,10 @@ def export(
             sys.stdout.write(line)
         return
     _write_lines(out, lines)
+
+
+def _training_side(folder: Path, fold: int | None) -> list[PointwiseExample]:
+    return [one for one in load_folder(folder).examples("train", fold) if isinstance(one, PointwiseExample)]
 
 
 def _write_lines(out: Path, lines: Iterable[str]) -> None:

@@ -9,6 +9,7 @@ well, and nothing is said of other readers.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
@@ -27,6 +28,7 @@ from perse.data.evidence.content import (
 from perse.data.evidence.others import NOBODY, Others
 from perse.data.evidence.table import EvidenceRow
 from perse.errors import BadInput
+from perse.identity import text_key
 from perse.models.vectors import Vectors
 from perse.progress import OnProgress, unseen
 from perse.records import Evidence, PointwiseExample, Review
@@ -107,15 +109,19 @@ def with_evidence(
     vectors: Vectors,
     *,
     penalties: Penalties,
+    names: Mapping[str, str],
     new_texts: bool = False,
     seed: int = 0,
     on_progress: OnProgress = unseen,
 ) -> list[PointwiseExample]:
     """Examples that are in no data set, such as of new readers and new texts, with the evidence that they would have in this one.
 
+    A text is known by itself: an item id that means another text there says nothing.
+
     Args:
         reviews, readers, works, new_texts, seed: as they were given to `evidence_rows`.
         penalties: that it chose.
+        names: name in `examples` -> name in the data set, of readers who are called otherwise there.
         on_progress: told how many models are fitted that leave readers out; none where no example is of a training reader.
     Raises:
         BadInput: as `evidence_rows`.
@@ -130,31 +136,42 @@ def with_evidence(
     ratings = Ratings(mine, rows, np.array([one.score for one in reviews], dtype=np.float64)).only(mine >= 0)
     whole = fit_content(embedded, ratings, penalties).of_texts(embedded)
     of_reader, left_out = _parts_of_readers(len(numbers), seed=seed), np.empty((0, 0))
-    if any(example.reviewer_id in numbers for example in examples):
+    if any(names.get(example.reviewer_id, example.reviewer_id) in numbers for example in examples):
         of_text = None
         if new_texts:  # texts that the set has not are a part of their own: leaving it out leaves nothing out
-            known = _parts_of_texts(reviews, rows, works, of_set, seed=seed)
-            of_text = np.concatenate([known, np.full(len(embedded) - of_set, known.max() + 1)])
+            of_known = _parts_of_texts(reviews, rows, works, of_set, seed=seed)
+            of_text = np.concatenate([of_known, np.full(len(embedded) - of_set, of_known.max() + 1)])
         left_out = cross_fitted(embedded, ratings, [penalties], of_reader=of_reader, of_text=of_text, on_progress=on_progress)[
             0
         ]
-    others = Others(reviews, readers)
+    others, items = Others(reviews, readers), _items_of_texts(reviews)
 
     def told(example: PointwiseExample, query: int, shown: Sequence[int]) -> PointwiseExample:
-        reader = numbers.get(example.reviewer_id)
+        reader = numbers.get(names.get(example.reviewer_id, example.reviewer_id))
         values = whole if reader is None else left_out[of_reader[reader]]
-        number, mean, spread = NOBODY if new_texts else others.of(example.item_id, example.reviewer_id)
+        there = items.get(text_key(example.query), ())
+        item = example.item_id if example.item_id in there else next(iter(there), None)
+        known = NOBODY if new_texts or item is None else others.of(item, names.get(example.reviewer_id, example.reviewer_id))
+        number, mean, spread = known
         estimate, *estimates = (round(float(values[text]), DIGITS) for text in (query, *shown))
         past = zip(example.profile, estimates, strict=True)
         return example.model_copy(
             update={
-                "profile": tuple(one.model_copy(update={"estimate": known}) for one, known in past),
+                "profile": tuple(one.model_copy(update={"estimate": value}) for one, value in past),
                 "evidence": Evidence(others=number, mean=mean, spread=spread, estimate=estimate, shrinkage=penalties[1]),
             }
         )
 
     shown = np.split(asked.shown, np.cumsum(np.bincount(asked.example, minlength=len(examples)))[:-1])
     return [told(*each) for each in zip(examples, asked.query.tolist(), [one.tolist() for one in shown], strict=True)]
+
+
+def _items_of_texts(reviews: Sequence[Review]) -> dict[str, dict[str, None]]:
+    """text key -> the ids of its items, in order."""
+    found: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for one in reviews:
+        found[text_key(one.text)][one.item_id] = None
+    return found
 
 
 def _parts_of_readers(count: int, *, seed: int) -> IntArray:

@@ -22,6 +22,7 @@ from perse.data.dataset.parquet import write_parquet
 from perse.data.evidence.guard import check_evidence, rises_with_scores
 from perse.data.evidence.table import EvidenceRow
 from perse.data.forgetting.forget import forget
+from perse.data.pseudonyms import pseudonym, salt_from_seed
 from perse.errors import BadInput, SaveFailed
 from perse.files.runlog import file_digest
 from perse.records import Pair, PairwiseExample, PointwiseExample
@@ -271,7 +272,27 @@ def test_examples_of_a_file_are_told_what_the_data_set_tells_of_its_own(tmp_path
         assert [past.estimate for past in one.profile] == pytest.approx([past.estimate for past in own.profile], abs=1.1e-4)
 
 
-def test_a_new_reader_and_a_new_text_have_evidence_and_own_scores_are_not_in_it(data: DataSet) -> None:
+def test_readers_who_stand_in_the_data_set_under_a_pseudonym_are_known_by_their_names(data: DataSet) -> None:
+    raw = {json.loads(line)["reviewer_id"] for line in (SAMPLES / "reviews.jsonl").read_text().splitlines()}
+    name_of = {pseudonym(name, salt=salt_from_seed(0)): name for name in raw}
+    mine = sides(data)
+    named = [one.model_copy(update={"reviewer_id": name_of[one.reviewer_id]}) for one in without(mine)]
+    told = evidence_for(data.path, named, Digested())  # type: ignore[arg-type]
+    for one, own in zip(told, mine, strict=True):
+        assert one.evidence and own.evidence and one.evidence.others == own.evidence.others
+        assert one.evidence.estimate == pytest.approx(own.evidence.estimate, abs=1.1e-4)
+
+
+def test_a_text_is_known_by_itself_and_not_by_its_id(data: DataSet) -> None:
+    known = next(one for one in sides(data) if one.evidence and one.evidence.others)
+    other_id = known.model_copy(update={"id": "a", "item_id": "zzz"})
+    other_text = known.model_copy(update={"id": "b", "query": "Another shop's book of that number."})
+    same, other = evidence_for(data.path, without([other_id, other_text]), Digested())  # type: ignore[arg-type]
+    assert same.evidence == known.evidence
+    assert other.evidence and (other.evidence.others, other.evidence.mean) == (0, None)
+
+
+def test_a_new_reader_and_a_new_text_have_evidence(data: DataSet) -> None:
     known = data.examples("train")[0]
     assert isinstance(known, PointwiseExample) and known.evidence
     asked = {
@@ -284,7 +305,7 @@ def test_a_new_reader_and_a_new_text_have_evidence_and_own_scores_are_not_in_it(
     of = dict(zip(asked, evidence_for(data.path, without([*asked.values()]), Digested()), strict=True))  # type: ignore[arg-type]
     assert of["new text"].evidence and of["new reader"].evidence and of["no profile"].evidence
     assert (of["new text"].evidence.others, of["new text"].evidence.mean) == (0, None)
-    assert of["new reader"].evidence.others == known.evidence.others + 1  # the training reader counts as another
+    assert of["new reader"].evidence.others == known.evidence.others + 1  # to whom the training reader is another
     assert of["no profile"].evidence == of["new reader"].evidence and not of["no profile"].profile
     assert all(past.estimate is not None for past in of["new reader"].profile)
 

@@ -222,9 +222,9 @@ def test_the_minutes_count_from_the_last_checkpoint_of_whatever_reason() -> None
 @pytest.mark.parametrize(
     ("saved", "told"),
     [
-        (2, "kept is the checkpoint of step 2, steps to compute again: 1"),
-        (100, "no checkpoint was written yet, steps to compute again: 3"),
-        (3, "stopped after step 3, which is kept"),
+        (2, "stopped in step 4: the checkpoint of step 2 is kept; steps to compute again: 1"),
+        (100, "no checkpoint was written yet; steps to compute again: 3"),
+        (3, "stopped in step 4: the checkpoint of step 3 is kept"),
     ],
 )
 def test_ctrl_c_says_what_of_a_training_is_kept(
