@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from perse.errors import BadInput
@@ -18,13 +19,17 @@ class Embeddings:
 
     Raises:
         BadInput: the model cannot be used.
+        ModelNotFound: it is neither here nor on the hub, as far as that can be reached.
     """
 
     def __init__(self, model: str) -> None:
+        from perse.models.finding import from_hub
         from perse.models.opening import sentence_embeddings
 
         self._name = model
-        self._model = sentence_embeddings(model)
+        # The library asks the hub for each file of a model, minute after minute where there is no network.
+        named_here = not model.strip() or Path(model).is_dir()
+        self._model = sentence_embeddings(model if named_here else str(from_hub(model)))
         self._vectors: dict[str, Any] = {}
 
     @property

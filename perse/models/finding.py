@@ -138,9 +138,9 @@ def _named_as_on_hub(name: str, patterns: Sequence[str], *, local: bool) -> Path
     """
     above = place_named(name).parent
     if not _holds_runs(above):
-        return _from_hub(name, patterns, local=local)
+        return from_hub(name, patterns, local=local)
     try:
-        return _from_hub(name, patterns, local=True)
+        return from_hub(name, patterns, local=True)
     except ModelNotFound:
         near = difflib.get_close_matches(Path(name).name, _names_in(above), n=1)
         shown = f" (nearest in it: '{near[0]}')" if near else ""
@@ -329,7 +329,15 @@ def load(folder: Path, *, dtype: str, adapter: Path | None = None, trust_remote_
     return with_adapter(model, adapter, base=folder, trust_remote_code=trust_remote_code)
 
 
-def _from_hub(name: str, patterns: Sequence[str] = _MODEL_FILES, *, local: bool = False) -> Path:
+def from_hub(name: str, patterns: Sequence[str] = _MODEL_FILES, *, local: bool = False) -> Path:
+    """The folder of a model of the hub, fetched if the cache has it not.
+
+    Args:
+        local: from the cache alone.
+    Raises:
+        ModelNotFound: the hub did not give it, or the cache has it not.
+        SaveFailed: it cannot be written.
+    """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
@@ -351,7 +359,7 @@ def _pull_from_hub(model: Embedded, out: Path) -> None:
 
 def _from_hub_as_error(name: str) -> Path:
     try:
-        return _from_hub(name)
+        return from_hub(name)
     except ModelNotFound as error:
         raise OSError(str(error)) from None
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perse.errors import BadInput
+from perse.errors import BadInput, ModelNotFound
 from perse.models import vectors
 from perse.models.embeddings import Embeddings
 from perse.models.vectors import KeptVectors
@@ -145,3 +145,17 @@ def test_a_folder_that_is_no_model_is_refused_before_all_below_it_is_read(tmp_pa
 def test_files_beside_a_model_may_have_any_name(made_model: Path) -> None:
     Path(f"{made_model}/a\udcff.json").write_text("{}")
     assert KeptVectors(str(made_model))(TEXTS).shape == (3, 2)
+
+
+def test_an_embedding_model_of_the_hub_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library asks for each of its files, which takes minutes where there is no network."""
+    asked: list[str] = []
+
+    def out_of_reach(name: str) -> Path:
+        asked.append(name)
+        raise ModelNotFound(f"there is no folder '{name}'")
+
+    monkeypatch.setattr("perse.models.finding.from_hub", out_of_reach)
+    with pytest.raises(ModelNotFound, match="there is no folder 'owner/model'"):
+        Embeddings("owner/model")(TEXTS)
+    assert asked == ["owner/model"]

@@ -52,7 +52,7 @@ def test_a_name_below_a_folder_of_runs_is_a_path_and_not_asked_of_the_hub(
         asked.append(local)
         raise ModelNotFound("not in the cache")
 
-    monkeypatch.setattr(models, "_from_hub", hub)
+    monkeypatch.setattr(models, "from_hub", hub)
     with pytest.raises(
         ModelNotFound, match=r"there is no folder 'runs/frist' here, and runs holds runs \(nearest in it: 'first'\); give"
     ):
@@ -160,7 +160,7 @@ def test_a_model_from_the_hub_comes_with_its_licence(
     tiny_model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PERSE_HOME", str(tmp_path))
-    monkeypatch.setattr(models, "_from_hub", lambda name: tiny_model_folder)
+    monkeypatch.setattr(models, "from_hub", lambda name: tiny_model_folder)
     folder = models.pull("smollm2-135m")
     assert "END OF TERMS" in (folder / "LICENSE").read_text(encoding="utf-8")
     assert "This copy was taken from the Hugging Face hub" in (folder / "NOTICE").read_text(encoding="utf-8")
