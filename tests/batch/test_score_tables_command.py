@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from builders import pairwise_examples, pointwise_examples
 from command_line import perse
+from evaluation_builders import answered
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -152,6 +153,32 @@ def test_any_run_comes_out_as_csv_with_what_the_readers_said(answering_model: Pa
         assert refused.returncode == 2 and said in refused.stderr, refused.stderr
     refused = perse("score", "export", tmp_path / "nowhere", "--out", tmp_path / "x.csv")
     assert refused.returncode == 2 and "is not a run folder" in refused.stderr
+
+
+@pytest.fixture
+def half_a_run(tmp_path: Path) -> Path:
+    """A run of two examples that was ended after one."""
+    run, examples = tmp_path / "half", pointwise_examples(1, 2)
+    run.mkdir()
+    (run / "manifest.json").write_text(json.dumps({"run": {"kind": "score"}, "context": {}}), encoding="utf-8")
+    (run / "examples.jsonl").write_text("".join(example_lines(examples)), encoding="utf-8")
+    (run / "judgements.jsonl").write_text(answered(examples[0].id, "7").model_dump_json() + "\n", encoding="utf-8")
+    return run
+
+
+def test_half_a_run_is_exported_as_half_a_run(half_a_run: Path, tmp_path: Path) -> None:
+    done = perse("score", "export", half_a_run, "--out", tmp_path / "some.csv")
+    assert done.returncode == 0, done.stderr
+    assert "1 of 2 judged; the run is not finished" in " ".join(done.stderr.split())
+    assert len(rows_of(tmp_path / "some.csv")) == 1
+
+
+def test_the_table_is_written_into_a_folder_that_was_not_there(half_a_run: Path, tmp_path: Path) -> None:
+    done = perse("score", "export", half_a_run, "--out", tmp_path / "new" / "tables" / "some.csv")
+    assert done.returncode == 0 and len(rows_of(tmp_path / "new" / "tables" / "some.csv")) == 1, done.stderr
+    (tmp_path / "nothing").symlink_to(tmp_path / "gone")
+    refused = perse("score", "export", half_a_run, "--out", tmp_path / "nothing" / "some.csv")
+    assert refused.returncode == 2 and "give another --out" in refused.stderr, refused.stderr
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12), st.sampled_from("=+-@\t\r'\uff1d"))

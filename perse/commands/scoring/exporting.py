@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from perse.commands import options
-from perse.commands.terminal import err
+from perse.commands.terminal import err, say
 from perse.errors import BadInput
 from perse.formats.csv_cells import csv_text
 from perse.judgement import Judgement
@@ -25,15 +25,15 @@ def export(
     ],
     overwrite: options.OverwriteFile = False,
 ) -> None:
-    """Write the judgements of a run as CSV, one a row: reader, text, what the reader said, what is expected, every probability.
+    """Write the judgements of a run as CSV in UTF-8, one a row: reviewer_id, item_id, truth, what is expected, every probability.
 
-    A text that a spreadsheet would compute begins with an apostrophe.
+    The column text is the review that the judge wrote. A text that a spreadsheet would compute begins with an apostrophe.
 
     Example:  perse score export runs/first-valid --out answers.csv
     """
     from perse.batch.scored import read_run
     from perse.files.belongings import check_file
-    from perse.files.disk import write_whole
+    from perse.files.disk import no_folder, write_whole
 
     if out.suffix.lower() != ".csv":
         raise BadInput(f"{out} says another format; end it with .csv (a run in shards as Parquet: perse score merge)")
@@ -41,8 +41,16 @@ def export(
     check_file(out, overwrite=overwrite)
     place = {example.id: number for number, example in enumerate(scored.examples)}
     judgements = sorted(scored.judgements, key=lambda one: place.get(one.id, len(place)))
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"{out}: cannot be written ({no_folder(out.parent, error)}); give another --out") from None
     write_whole(out, as_csv(judgements, scored.examples))
     err.print(f"written: [bold]{escape(str(out))}[/bold]  ({len(judgements):,} judgements)")
+    if len(judgements) < len(scored.examples):
+        say(
+            f"note: {len(judgements):,} of {len(scored.examples):,} judged; the run is not finished: the same perse score goes on"
+        )
 
 
 def as_csv(judgements: Sequence[Judgement], asked: Sequence[Example]) -> str:
