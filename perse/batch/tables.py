@@ -32,21 +32,29 @@ def load_tables(
 
     Args:
         candidates: a file with the pairs to judge; None: all.
-        columns: our field -> column (`--map`).
+        columns: our field -> column (`--map`); of the candidates, where they have such a column.
         scale: of the reviews, where it is another than 1 to 10.
         k: latest reviews of a reader to show; None: as many as fit.
     Raises:
         BadInput: a file that cannot be used; the first row that cannot, with file, line and field; nothing to ask.
     """
     faults = Faults()
-    by_id = read_items(texts, columns, faults)
-    mine = {field: column for field, column in columns.items() if not field.startswith("items.")}
-    header = Header(Head(reviews).names, mine)
+    by_id = read_items(texts, columns, faults, by_words=True)
+    names, elsewhere = Head(reviews).names, Head(texts).names  # a field may be mapped to a column of the texts alone
+    mine = {
+        field: column
+        for field, column in columns.items()
+        if not field.startswith("items.") and (column in names or column not in elsewhere)
+    }
+    header = Header(names, mine)
     text, review = header.columns_for("text"), header.columns_for("review")
     if review is None and text is not None and "text" not in mine and "review" not in mine:
         mine, text = mine | {"review": "+".join(text)}, None  # beside a file of texts, it is what the reader wrote
     past = read_reviews(reviews, by_id if text is None else None, faults, columns=mine, scale=scale or (1, 10))
-    only = None if candidates is None else [(one.reader, one.text) for one in read_candidates(candidates)]
+    hints = {field: column for field, column in columns.items() if field in ("reviewer_id", "item_id")}
+    only = None
+    if candidates is not None:  # ids as those of the other tables are read
+        only = [(one.reader.strip(), one.text.strip()) for one in read_candidates(candidates, hints)]
     asked = everyone(past, by_id, only=only, k=k, scale=scale)
     digests = [one for file in (str(reviews), str(texts), candidates) if file for one in digests_of(file)]
     return LoadedExamples([*asked.examples], together(digests), None, None), asked.left_out

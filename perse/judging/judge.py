@@ -29,7 +29,7 @@ from perse.judging.judged import Judgements
 from perse.judging.loading import load_judge, parse_judge
 from perse.judging.one import Past, example_of, scale_of
 from perse.judging.rows import Rows, Table
-from perse.judging.tables import as_frame, is_pandas, read_tables
+from perse.judging.tables import as_frame, is_pandas, read_tables, usual_question
 from perse.judging.telling import told
 from perse.questions import Question, question_for
 from perse.questions.base import ListedQuestion
@@ -299,7 +299,8 @@ class Judge:
             For pandas' data frames one, with a row for each judgement (`Judgements.rows`); else `Judgements`, a list. By reader and text in the
             order given, or in that of `candidates`; ids are READER/TEXT. A text that a reader's reviews have, word for word or nearly so, is left out.
         Raises:
-            BadInput: what is no table, a field without a column, what is wrong with a row; nothing to ask. The message says where.
+            BadInput: what is no table, a field without a column, what is wrong with a row; nothing to ask. The message says where. Also: no
+                question, and the stacking's shows evidence.
             EngineLost: the engine is gone for good.
         """
         own = None if scale is None else scale_of(scale)
@@ -309,8 +310,8 @@ class Judge:
             log.warning(
                 "the reader's own reviews have the text: %d of the candidates %s left out", count, "is" if count == 1 else "are"
             )
-        examples, usual = read.asked.examples, self.stacking.question if self.stacking else None
-        found = self.ask(question_for(examples, question or usual), examples, settings)
+        examples, asked = read.asked.examples, usual_question(self.stacking) if question is None else question
+        found = self.ask(question_for(examples, asked), examples, settings)
         return as_frame(found.rows(), numbered=read.numbered) if any(map(is_pandas, (reviews, texts))) else found
 
     def check(self, question: Question, example: Asked, settings: JudgeSettings) -> None:

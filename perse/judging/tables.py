@@ -15,9 +15,11 @@ from perse.formats.json_text import json_kind, shortened
 from perse.identity import item_of
 from perse.judging.everyone import Everyone, everyone
 from perse.judging.rows import Frame, Table, TableRow, rows_of
+from perse.questions import QUESTIONS, shows_evidence
 from perse.records import Review
 from perse.records.columns import ITEMS, REVIEWS, Role, nearest
 from perse.scale import OwnScale, rescale
+from perse.stacking.file import Stacking
 
 REVIEW_PARTS, TEXT_PARTS, CANDIDATE_PARTS = (
     ("reviewer_id", "text", "review", "score"),
@@ -181,6 +183,21 @@ def _check(columns: Mapping[str, str], k: int | None) -> None:
             raise BadInput(f"columns: there is no field '{field}'{nearest(str(field), known)}; fields: {', '.join(known)}")
         if not isinstance(column, str):
             raise BadInput(f"columns: '{field}' is {json_kind(column)}, expected the name of a column")
+
+
+def usual_question(stacking: Stacking | None) -> str | None:
+    """What tables ask where nobody says it: what the judge's stacking was fitted on; None: the usual question of single texts.
+
+    Raises:
+        BadInput: that shows evidence, which tables do not bring.
+    """
+    name = stacking.question if stacking else None
+    if name is not None and name in QUESTIONS and shows_evidence(QUESTIONS[name]):
+        raise BadInput(
+            f"the judge's stacking was fitted on the question '{name}', which shows evidence, and tables bring none; say which question to ask, such "
+            "as question='pointwise_score_stated' (--question pointwise_score_stated), whose answers have nothing stacked"
+        )
+    return name
 
 
 def is_pandas(table: object) -> bool:

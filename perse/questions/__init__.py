@@ -11,7 +11,12 @@ from perse.questions.coverage import COVERAGE, COVERAGE_100
 from perse.questions.feedback import FEEDBACK
 from perse.questions.pairwise import Pairwise, PairwiseAspectFirst, PairwiseOnce
 from perse.questions.pointwise import POINTWISE, POINTWISE_REQUEST_FIRST, POINTWISE_SCORE
-from perse.questions.pointwise_evidence import POINTWISE_EVIDENCE, POINTWISE_SCORE_EVIDENCE, check_evidence_given
+from perse.questions.pointwise_evidence import (
+    POINTWISE_EVIDENCE,
+    POINTWISE_SCORE_EVIDENCE,
+    check_evidence_given,
+    shows_evidence,
+)
 from perse.questions.pointwise_stated import POINTWISE_SCORE_STATED, POINTWISE_STATED
 from perse.questions.recognition import RECOGNITION, RECOGNITION_PAIR
 from perse.questions.sentiment import SENTIMENT, SENTIMENT_100
@@ -39,7 +44,7 @@ QUESTIONS: Registry[Question] = Registry(
     ),
 )
 
-__all__ = ["QUESTIONS", "Ask", "Question", "check_evidence_given", "question_for", "why_no_truth"]
+__all__ = ["QUESTIONS", "Ask", "Question", "check_evidence_given", "question_for", "shows_evidence", "why_no_truth"]
 
 
 def why_no_truth(name: str, kind: type[Example]) -> str | None:

@@ -32,13 +32,18 @@ def evidence_line(example: PointwiseExample, profile: Sequence[ProfileReview]) -
     return str(wording.evidence(known.others, known.mean, known.spread, known.for_reader(profile), personal))
 
 
+def shows_evidence(question: object) -> bool:
+    """Whether examples need evidence to be asked it."""
+    return isinstance(question, Pointwise) and question.evidence is not None
+
+
 def check_evidence_given(question: object, examples: Sequence[object]) -> None:
     """That what the question shows is there, before anything is asked.
 
     Raises:
         BadInput: the question shows evidence, and an example has none.
     """
-    if isinstance(question, Pointwise) and question.evidence is not None:
+    if shows_evidence(question):
         for example in examples:
             if isinstance(example, PointwiseExample) and example.evidence is None:
                 raise BadInput(_missing(example.id))

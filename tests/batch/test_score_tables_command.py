@@ -5,22 +5,27 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import pairwise_examples, pointwise_examples
 from command_line import perse
-from evaluation_builders import answered
+from evaluation_builders import answered, fitted
 from hypothesis import given
 from hypothesis import strategies as st
 
 from perse import Judge
 from perse.answering.base import JudgeSettings
+from perse.batch.tables import load_tables
 from perse.commands.scoring.exporting import as_csv
 from perse.formats.csv_cells import plain
+from perse.identity import item_of
 from perse.judgement import Judgement, Status, Tokens
+from perse.judging.tables import read_tables
 from perse.records import example_lines
+from perse.stacking.file import StackedJudge, write_stacking
 
 REVIEWS = """user,movie_id,stars,comment,date
 ann,sea,4,slow but true,2020-01-02
@@ -102,6 +107,54 @@ def test_candidates_and_columns_are_said_as_elsewhere(tables: tuple[Path, Path],
     assert done.returncode == 0, done.stderr
     [one] = [json.loads(line) for line in (tmp_path / "run" / "examples.jsonl").read_text("utf-8").splitlines()]
     assert one["id"] == "bob/house" and one["profile"][0]["review"] == "nothing, nothing happens", "text is what they wrote"
+
+
+def test_mapped_columns_are_those_of_the_candidates_too_and_texts_need_no_ids(
+    tables: tuple[Path, Path], tmp_path: Path
+) -> None:
+    rows = list(csv.DictReader(TEXTS.splitlines()))
+    texts, plots = {row["movie_id"]: row["plot"] for row in rows}, "".join(f'"{row["plot"]}"\n' for row in rows)
+    past = f'who,plot,stars,comment\nann,"{texts["sea"]}",4,slow\nbob,"{texts["sea"]}",1,nothing\n'
+    columns = {"reviewer_id": "who"}
+    (tmp_path / "past.csv").write_text(past, encoding="utf-8")
+    (tmp_path / "plots.csv").write_text(f"plot\n{plots}", encoding="utf-8")
+    (tmp_path / "some.csv").write_text(f"who,item_id\nbob ,{item_of(texts['house'])}\n", encoding="utf-8")
+    of = (tmp_path / "past.csv", tmp_path / "plots.csv")
+    given: dict[str, Any] = {"columns": columns, "scale": (1, 5), "k": None}
+    every, left_out = load_tables(*of, None, **given)
+    assert left_out == 2 and [one.query for one in every.examples] == [texts["hill"], texts["house"]] * 2
+    some, _ = load_tables(*of, str(tmp_path / "some.csv"), **given)
+    assert [(one.reviewer_id, one.query) for one in some.examples] == [("bob", texts["house"])]
+    frames = [list(csv.DictReader((tmp_path / name).open(encoding="utf-8"))) for name in ("past.csv", "plots.csv", "some.csv")]
+    assert read_tables(*frames, **given).asked.examples == some.examples, "as in Python"
+    (tmp_path / "plots.csv").write_text(
+        "key,plot\n" + "".join(f"{n},{row}\n" for n, row in enumerate(plots.splitlines())), "utf-8"
+    )
+    keyed, _ = load_tables(*of, None, **given | {"columns": columns | {"item_id": "key"}})
+    assert [one.item_id for one in keyed.examples] == ["1", "2"] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("question", "said"), [("pointwise_score", ""), ("pointwise_score_evidence", "--question pointwise_score_stated")]
+)
+def test_the_question_of_the_judges_stacking_is_the_usual_one_of_tables(
+    question: str, said: str, tables: tuple[Path, Path], answering_model: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "judge"
+    shutil.copytree(answering_model, folder)
+    who = Judge.load(folder, dtype="float32").identity.portable
+    write_stacking(folder / "stacking.json", fitted(question, StackedJudge(model=who.model, sha256=who.digest)))
+    done = perse(
+        *("score", "--reviews", tables[0], "--texts", tables[1], "--scale", "1-5", "--judge", folder),
+        *("--out", tmp_path / "run", "--temperature", "0", "--dtype", "float32"),
+    )
+    if said:
+        assert done.returncode == 2 and said in " ".join(done.stderr.split()), done.stderr
+        return
+    assert done.returncode == 0, done.stderr
+    told = [json.loads(line) for line in (tmp_path / "run" / "judgements.jsonl").read_text("utf-8").splitlines()]
+    assert {one["question"] for one in told} == {question} and all(one["stacked"] is not None for one in told)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,9 @@ from perse.records import (
     SummaryExample,
     SummaryReference,
 )
+from perse.scale import SCORES
+from perse.stacking.file import OrdinalModel, StackedData, StackedJudge, Stacking
+from perse.stacking.sources import Known
 
 TOKENS = Tokens(prompt=10, cached=0, generated=5)
 
@@ -131,3 +134,17 @@ def no_constants(text: str) -> object:
         raise AssertionError(f"{constant} is no JSON")
 
     return json.loads(text, parse_constant=refuse)
+
+
+def fitted(question: str, judge: StackedJudge | None = None) -> Stacking:
+    """What user+item bias says, with nothing of the judge."""
+    return Stacking(
+        question=question,
+        scale=SCORES.labels,
+        judge=judge or StackedJudge(model="m"),
+        data=StackedData(sha256="d"),
+        examples=10,
+        readers=("0123456789ab",),
+        known=Known(mean=6, item_penalty=1, reader_penalty=10, texts={}, readers=()),
+        models=(OrdinalModel(sources=("bias",), cuts=tuple(float(n) for n in range(-4, 5)), weights={"bias": 0.5}),),
+    )

@@ -11,14 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from evaluation_builders import answered
+from evaluation_builders import answered, fitted
 
 from perse import BadInput, Judge, Judgements, JudgeSettings
 from perse.judging.tables import read_tables
 from perse.records import PointwiseExample
-from perse.scale import SCORES
-from perse.stacking.file import OrdinalModel, StackedData, StackedJudge, Stacking
-from perse.stacking.sources import Known
 
 PLOTS = {
     "sea": "A sailor waits for a letter that the sea keeps, and learns to read the tides instead.",
@@ -201,20 +198,6 @@ def test_an_id_that_no_float_should_be_is_whole_again_where_pandas_made_it_one()
     assert "1" in items and any(item and item.startswith("t") for item in items)
 
 
-def fitted(question: str) -> Stacking:
-    """What user+item bias says, with nothing of the judge."""
-    return Stacking(
-        question=question,
-        scale=SCORES.labels,
-        judge=StackedJudge(model="m"),
-        data=StackedData(sha256="d"),
-        examples=10,
-        readers=("0123456789ab",),
-        known=Known(mean=6, item_penalty=1, reader_penalty=10, texts={}, readers=()),
-        models=(OrdinalModel(sources=("bias",), cuts=tuple(float(n) for n in range(-4, 5)), weights={"bias": 0.5}),),
-    )
-
-
 def test_with_a_stacking_its_question_is_the_usual_one_and_its_values_stand_in_the_rows(
     judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,6 +207,18 @@ def test_with_a_stacking_its_question_is_the_usual_one_and_its_values_stand_in_t
         assert row["own_stacked"] == pytest.approx((row["stacked"] - 1) * 20 / 9, abs=1e-5)
     monkeypatch.setattr(judge, "stacking", fitted("pointwise_stated"))
     assert [row["stacked"] for row in judge.score(REVIEWS, TEXTS, **QUICK).rows()] == [None] * 4
+
+
+@pytest.mark.parametrize("question", ["pointwise_evidence", "pointwise_score_evidence"])
+def test_a_question_that_shows_evidence_is_not_the_usual_one_of_tables_which_bring_none(
+    question: str, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge, "stacking", fitted(question))
+    with pytest.raises(BadInput, match=r"tables bring none; .*question='pointwise_score_stated'"):
+        judge.score(REVIEWS, TEXTS)
+    settings = JudgeSettings(temperature=0)
+    [one, *_] = judge.score(REVIEWS, TEXTS, question="pointwise_score_stated", settings=settings)
+    assert one.status == "ok" and one.stacked is None
 
 
 def test_without_a_stacking_the_usual_question_is_asked(judge: Judge) -> None:

@@ -5,7 +5,7 @@ A field is found by its name, or by the other names that such columns usually ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,17 +88,19 @@ def read_texts(place: str) -> Iterator[CatalogueText]:
         yield CatalogueText(_name(told, "item_id", where), _name(told, "text", where), where)
 
 
-def read_candidates(place: str) -> Iterator[Candidate]:
+def read_candidates(place: str, hints: Mapping[str, str] | None = None) -> Iterator[Candidate]:
     """Rows with `reviewer_id` and `item_id`.
 
+    Args:
+        hints: field -> a column that is taken for it where there is one of that name.
     Raises:
         BadInput: file, line and field of the first problem.
     """
-    for told, where in _rows(place, _CANDIDATES):
+    for told, where in _rows(place, _CANDIDATES, hints):
         yield Candidate(_name(told, "reviewer_id", where), _name(told, "item_id", where), where)
 
 
-def _rows(place: str, role: Role) -> Iterator[tuple[dict[str, Any], str]]:
+def _rows(place: str, role: Role, hints: Mapping[str, str] | None = None) -> Iterator[tuple[dict[str, Any], str]]:
     """The fields of each row, by our names, and where it stands.
 
     Raises:
@@ -109,7 +111,7 @@ def _rows(place: str, role: Role) -> Iterator[tuple[dict[str, Any], str]]:
         for line, fields in read_records(path):
             where, columns = f"{name}, line {line}", tuple(fields)
             if columns not in headers:
-                headers[columns] = Header(columns, {}, role=role)
+                headers[columns] = Header(columns, {}, role=role, hints=hints)
             found = {field: headers[columns].columns_for(field) for field in role.fields}
             for field, at in found.items():
                 if at is None and field not in ("profile", "candidates"):

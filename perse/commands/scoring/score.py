@@ -152,19 +152,24 @@ def _in_this_process(
     from perse.batch.local import check_out, check_unseen, sample
     from perse.batch.local import score as scored
     from perse.judgement import Prices
+    from perse.judging.tables import usual_question
     from perse.questions import question_for, why_no_truth
 
     judge = given.given()[1] if tables.reviews is None else given.asked_judge()
     answering = given.answering
-    stacking = given.stacked_by.given
     costs = Prices.parse(prices) if prices else None
     whole = _of_examples(given, judge) if tables.reviews is None else _of_tables(given, tables, tables.reviews)
     loaded = stand_in(sample(whole, given.limit, seed=answering.seed), profile, among=whole, shots=shots, seed=answering.seed)
-    asked = question_for(loaded.examples, given.question)
+    load = partial(
+        given.loading.load, judge, trust_remote_code=given.trust_remote_code, hardware=hardware, stacking=given.stacked_by.given
+    )
+    # Which stacking is the judge's own is known when it is loaded, and its question is the usual one of tables.
+    early = load() if tables.reviews is not None and given.question is None else None
+    asked = question_for(loaded.examples, usual_question(early.stacking) if early else given.question)
     if given.split == "valid":
         check_unseen(judge, loaded)
     check_out(out, asked, loaded, answering.settings())
-    loaded_judge = given.loading.load(judge, trust_remote_code=given.trust_remote_code, hardware=hardware, stacking=stacking)
+    loaded_judge = early or load()
     with shown_on(err) as on_part:
         scored(
             loaded_judge, asked, loaded, out,

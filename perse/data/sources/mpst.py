@@ -15,6 +15,7 @@ from perse.data.sources.facts import Facts, item_facts
 from perse.data.sources.faults import Faults
 from perse.data.sources.rows import Row, read_rows, usable
 from perse.data.sources.source import Source, table_columns
+from perse.identity import item_of
 from perse.records.columns import ITEMS, mapping_for
 
 
@@ -29,7 +30,12 @@ class Plot:
 
 
 def read_mpst(
-    path: Path, faults: Faults, *, columns: Mapping[str, str] | None = None, hints: Mapping[str, str] | None = None
+    path: Path,
+    faults: Faults,
+    *,
+    columns: Mapping[str, str] | None = None,
+    hints: Mapping[str, str] | None = None,
+    by_words: bool = False,
 ) -> dict[str, Plot]:
     """item_id -> plot, in the order of the file (mpst_full_data.csv: imdb_id, title, plot_synopsis; or any table of texts).
 
@@ -38,6 +44,7 @@ def read_mpst(
     Args:
         columns: the user's mapping, of which `items.item_id`, `items.text` and `text` are about this file.
         hints: as in `rows.read_rows`.
+        by_words: a table without a column of ids has each text known by its words (`identity.item_of`).
     Raises:
         BadInput: the file cannot be used, or no row is left; the first bad row, if those are to stop the reading.
     """
@@ -45,11 +52,10 @@ def read_mpst(
     lines: dict[str, int] = {}
 
     def read(row: Row) -> None:
-        plot = Plot(
-            item_id=row.text("item_id", reason="item without id"),
-            title=row.optional_text("title"),
-            text=row.text("text", reason="item without text"),
-        )
+        named = row.header.columns_for("item_id") is not None or row.header.is_mapped("item_id") or not by_words
+        given = row.text("item_id", reason="item without id") if named else None
+        text = row.text("text", reason="item without text")
+        plot = Plot(item_id=given or item_of(text), title=row.optional_text("title"), text=text)
         if (first := lines.setdefault(plot.item_id, row.line)) != row.line:
             row.bad("item_id", f"'{plot.item_id}' already stands on line {first}; keep one", reason="item listed twice")
         plots[plot.item_id] = plot

@@ -139,10 +139,10 @@ def read_comparisons(
     return merging.comparisons()
 
 
-def read_items(path: Path, columns: Mapping[str, str], faults: Faults) -> dict[str, str]:
-    """item_id -> text. A column mapped to the reviews' `item_id` is taken here too where the items file has it."""
+def read_items(path: Path, columns: Mapping[str, str], faults: Faults, *, by_words: bool = False) -> dict[str, str]:
+    """item_id -> text. A column mapped to the reviews' `item_id` is taken here too where the items file has it; `by_words` as in `read_mpst`."""
     hints = {"item_id": columns["item_id"]} if "item_id" in columns else None
-    return plot_texts(read_mpst(path, faults, columns=columns, hints=hints))
+    return plot_texts(read_mpst(path, faults, columns=columns, hints=hints, by_words=by_words))
 
 
 @dataclass(frozen=True)
