@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self, SupportsIndex, overload
 
 from perse.formats.html_table import html_table
 from perse.judgement import Judgement
@@ -22,12 +22,28 @@ class Judgements(list[Judgement]):
         super().__init__(judgements)
         self._asked = {example.id: example for example in asked}
 
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> Judgement: ...
+    @overload
+    def __getitem__(self, at: slice) -> Judgements: ...
+    def __getitem__(self, at: SupportsIndex | slice) -> Judgement | Judgements:
+        return Judgements(super().__getitem__(at), self._asked.values()) if isinstance(at, slice) else super().__getitem__(at)
+
+    def __add__(self, other: list[Any]) -> Judgements:  # type: ignore[override]
+        more = other._asked if isinstance(other, Judgements) else {}
+        return Judgements([*self, *other], (self._asked | more).values())
+
+    def __iadd__(self, other: Iterable[Judgement]) -> Self:  # type: ignore[override, misc]
+        self.extend(other)
+        self._asked |= other._asked if isinstance(other, Judgements) else {}
+        return self
+
     def rows(self) -> list[dict[str, Any]]:
         """One flat row a judgement (`Judgement.row`), behind reader, text, aspect and what the reader said; every row has the same columns, in one order."""
         return flat_rows(self, self._asked.values())
 
     def _repr_html_(self) -> str:
-        shown = Judgements(self[:SHOWN], self._asked.values()).rows()
+        shown = self[:SHOWN].rows()
         header = [*shown[0]] if shown else []
         told = {"question", "id"} if "reviewer_id" in header else {"question"}  # an id says no more than reader and text
         few = [

@@ -1,6 +1,6 @@
 """The rows of a Python program's tables: of a data frame, of dicts, or of tuples; and the values in them, as texts, ids and scores.
 
-A data frame is whatever exports Arrow (pandas, polars, pyarrow, duckdb). Every problem is one sentence with table, row (counted from 1) and field.
+A data frame is whatever exports Arrow (pandas, polars, pyarrow, duckdb); a single column of one is its values. Every problem is one sentence with table, row (counted from 1) and field.
 """
 
 from __future__ import annotations
@@ -145,8 +145,7 @@ def rows_of(
 
 def _records(table: Any, name: str, parts: Sequence[str], bare: str | None) -> Iterator[Mapping[str, Any]]:
     if isinstance(table, Frame):
-        yield from _of_frame(table, name)
-        return
+        table = _of_frame(table, name)
     expected = f"expected a data frame, dicts, or tuples of ({', '.join(parts)})"
     if isinstance(table, str | bytes | Mapping) or not isinstance(table, Iterable):
         raise BadInput(f"the {name} are {json_kind(table)}, {expected}")
@@ -164,20 +163,33 @@ def _records(table: Any, name: str, parts: Sequence[str], bare: str | None) -> I
             raise BadInput(f"the {name}, row {number}: found {found}, {expected}")
 
 
-def _of_frame(frame: Frame, name: str) -> Iterator[Mapping[str, Any]]:
+def _of_frame(frame: Frame, name: str) -> Iterable[Any]:
+    """Its rows, by column; of a single column, as pandas' Series is one, the values."""
     import pyarrow as pa
 
     try:
         table = pa.table(frame)
     except (pa.ArrowException, ValueError, TypeError) as error:
+        if (values := _of_series(frame)) is not None:
+            return values
         said = next(iter(str(error).splitlines()), type(error).__name__)
         raise BadInput(
             f"the {name}: the data frame has a column that is no plain one ({said}); give each column one type and a name of its own"
         ) from None
     if twice := [column for column, times in Counter(table.column_names).items() if times > 1]:
         raise BadInput(f"the {name}: the data frame has two columns called '{twice[0]}'; rename one")
-    for batch in table.to_batches(max_chunksize=1024):
-        yield from batch.to_pylist()
+    return (row for batch in table.to_batches(max_chunksize=1024) for row in batch.to_pylist())
+
+
+def _of_series(column: Frame) -> list[Any] | None:
+    """None: it is no column of plain values."""
+    import pyarrow as pa
+
+    try:
+        values = pa.chunked_array(column)
+    except (pa.ArrowException, ValueError, TypeError):
+        return None
+    return None if pa.types.is_struct(values.type) else values.to_pylist()
 
 
 def _plain(value: Any) -> Any:

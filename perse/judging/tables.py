@@ -14,7 +14,7 @@ from perse.errors import BadInput
 from perse.formats.json_text import json_kind, shortened
 from perse.identity import item_of
 from perse.judging.everyone import Everyone, everyone
-from perse.judging.rows import Frame, Table, TableRow, rows_of
+from perse.judging.rows import Table, TableRow, rows_of
 from perse.questions import QUESTIONS, shows_evidence
 from perse.records import Review
 from perse.records.columns import ITEMS, REVIEWS, Role, nearest
@@ -201,8 +201,8 @@ def usual_question(stacking: Stacking | None) -> str | None:
 
 
 def is_pandas(table: object) -> bool:
-    """Whether it is a data frame of pandas, which is installed then."""
-    return isinstance(table, Frame) and type(table).__module__.partition(".")[0] == "pandas"
+    """Whether it is a data frame of pandas, or of a class made from it; pandas is installed then."""
+    return any(made.__name__ == "DataFrame" and made.__module__.partition(".")[0] == "pandas" for made in type(table).__mro__)
 
 
 def as_frame(rows: Sequence[Mapping[str, Any]], *, numbered: Collection[str]) -> Any:

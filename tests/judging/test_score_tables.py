@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from evaluation_builders import answered, fitted
 
-from perse import BadInput, Judge, Judgements, JudgeSettings
-from perse.judging.tables import read_tables
+from perse import BadInput, Judge, Judgement, Judgements, JudgeSettings
+from perse.judging.tables import is_pandas, read_tables
 from perse.records import PointwiseExample
 
 PLOTS = {
@@ -82,6 +82,41 @@ def test_the_same_rows_are_the_same_examples_whatever_holds_them(made: Callable[
 def test_bare_texts_are_known_by_their_words() -> None:
     [one, other] = asked(REVIEWS[:1], [*PLOTS.values()])
     assert one.query == PLOTS["hill"] and one.item_id.startswith("t") and one.item_id != other.item_id
+
+
+@pytest.mark.parametrize("made", ["pandas", "arrow"])
+def test_a_column_of_texts_is_bare_texts(made: str) -> None:
+    texts = [*PLOTS.values()]
+    column = pa.chunked_array([texts[:1], texts[1:]]) if made == "arrow" else pytest.importorskip("pandas").Series(texts)
+    assert asked(REVIEWS, column) == asked(REVIEWS, texts)
+    hollow = pa.chunked_array([["a", None]]) if made == "arrow" else pytest.importorskip("pandas").Series(["a", None])
+    with pytest.raises(BadInput, match="the texts, row 2: found null"):
+        asked(REVIEWS, hollow)
+    with pytest.raises(BadInput, match="the reviews, row 1: found a text, expected a data frame"):
+        asked(column, texts)
+
+
+def test_a_stream_of_batches_that_comes_once_is_read_as_a_table() -> None:
+    texts = pa.Table.from_pylist([{"item_id": item, "text": text} for item, text in TEXTS])
+    assert asked(REVIEWS, texts.to_reader()) == asked(REVIEWS, TEXTS)
+
+
+def test_a_data_frame_of_a_class_made_from_pandas_comes_back_as_one() -> None:
+    pandas = pytest.importorskip("pandas")
+    own = type("Own", (pandas.DataFrame,), {"__module__": "elsewhere"})
+    assert is_pandas(own({"text": ["a"]})) and is_pandas(pandas.DataFrame())
+    assert not any(map(is_pandas, (pandas.Series(["a"]), pa.table({"text": ["a"]}), [])))
+
+
+def test_a_part_of_judgements_and_several_together_know_what_was_asked(judge: Judge) -> None:
+    found, others = judge.score(REVIEWS, TEXTS[:2], **QUICK), judge.score(REVIEWS, TEXTS[2:], **QUICK)
+    rows = found.rows() + others.rows()
+    assert found[:1].rows() == rows[:1] and found[::-1].rows() == rows[1::-1] and isinstance(found[0], Judgement)
+    assert (found + others).rows() == sum([found, others], Judgements()).rows() == rows
+    bare = [*others]
+    assert type(found + bare) is Judgements and len(found) == 2
+    found += others
+    assert found.rows() == rows
 
 
 def test_what_a_review_is_about_is_found_by_item_among_the_texts() -> None:
