@@ -109,6 +109,11 @@ def test_candidates_and_columns_are_said_as_elsewhere(tables: tuple[Path, Path],
     assert one["id"] == "bob/house" and one["profile"][0]["review"] == "nothing, nothing happens", "text is what they wrote"
 
 
+def asked_by(*files: Any, **given: Any) -> tuple[list[Any], int]:
+    loaded, left_out = load_tables(*files, **given)
+    return [*loaded.examples], left_out
+
+
 def test_mapped_columns_are_those_of_the_candidates_too_and_texts_need_no_ids(
     tables: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -121,17 +126,17 @@ def test_mapped_columns_are_those_of_the_candidates_too_and_texts_need_no_ids(
     (tmp_path / "some.csv").write_text(f"who,item_id\nbob ,{item_of(texts['house'])}\n", encoding="utf-8")
     of = (tmp_path / "past.csv", tmp_path / "plots.csv")
     given: dict[str, Any] = {"columns": columns, "scale": (1, 5), "k": None}
-    every, left_out = load_tables(*of, None, **given)
-    assert left_out == 2 and [one.query for one in every.examples] == [texts["hill"], texts["house"]] * 2
-    some, _ = load_tables(*of, str(tmp_path / "some.csv"), **given)
-    assert [(one.reviewer_id, one.query) for one in some.examples] == [("bob", texts["house"])]
+    every, left_out = asked_by(*of, None, **given)
+    assert left_out == 2 and [one.query for one in every] == [texts["hill"], texts["house"]] * 2
+    some, _ = asked_by(*of, str(tmp_path / "some.csv"), **given)
+    assert [(one.reviewer_id, one.query) for one in some] == [("bob", texts["house"])]
     frames = [list(csv.DictReader((tmp_path / name).open(encoding="utf-8"))) for name in ("past.csv", "plots.csv", "some.csv")]
-    assert read_tables(*frames, **given).asked.examples == some.examples, "as in Python"
+    assert read_tables(*frames, **given).asked.examples == some, "as in Python"
     (tmp_path / "plots.csv").write_text(
         "key,plot\n" + "".join(f"{n},{row}\n" for n, row in enumerate(plots.splitlines())), "utf-8"
     )
-    keyed, _ = load_tables(*of, None, **given | {"columns": columns | {"item_id": "key"}})
-    assert [one.item_id for one in keyed.examples] == ["1", "2"] * 2
+    keyed, _ = asked_by(*of, None, **given | {"columns": columns | {"item_id": "key"}})
+    assert [one.item_id for one in keyed] == ["1", "2"] * 2
 
 
 @pytest.mark.slow

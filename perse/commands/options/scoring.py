@@ -127,7 +127,11 @@ class Question:
         ),
     ] = None
     texts: Annotated[
-        str | None, typer.Option(help="With --reviews or --readers: rows with item_id and text.", show_default=False)
+        str | None,
+        typer.Option(
+            help="With --reviews or --readers: rows with item_id and text; of --reviews' texts the ids may be missing.",
+            show_default=False,
+        ),
     ] = None
     judge: Annotated[str | None, typer.Option(help=f"Needed. {judge_help()}", show_default=False)] = None
     adapters: Annotated[
