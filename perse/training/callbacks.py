@@ -75,6 +75,13 @@ class LastSaved(TrainerCallback):
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         self.step = state.global_step
 
+    def words(self, step: int, stop: Path) -> str:
+        """What of a run is kept that Ctrl-C ended after `step`; `stop`: the file that would have ended it."""
+        kept = f"the checkpoint of step {self.step} is kept" if self.step else "no checkpoint was written yet"
+        lost = max(0, step - self.step)  # before it is resumed, a run is at step 0
+        again = f"; steps to compute again: {lost} (an empty file {stop} ends a run without that)" if lost else ""
+        return f"stopped in step {max(step, self.step) + 1}: {kept}{again}"
+
 
 class SaveByMinutes(TrainerCallback):
     """A checkpoint after the first step that ends `minutes` after the last one or the beginning: what a kill can lose is known in time.

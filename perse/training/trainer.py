@@ -357,7 +357,7 @@ def _fit(
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     except KeyboardInterrupt:
         if arguments.should_save:
-            log.info(_what_is_kept(trainer.state.global_step, saved.step, Path(config.output)))
+            log.info(saved.words(trainer.state.global_step, stop.file))
         raise
     if stop.asked:
         return None
@@ -371,14 +371,6 @@ def _fit(
         with saving("the trained weights", trained.parent):
             take_weights(best, trained)
     return trained, trainer.state, best is not None
-
-
-def _what_is_kept(step: int, saved: int, out: Path) -> str:
-    """Of a run that Ctrl-C ended after `step`, whose newest checkpoint is of step `saved`; 0: none."""
-    kept = f"the checkpoint of step {saved} is kept" if saved else "no checkpoint was written yet"
-    lost = max(0, step - saved)  # before it is resumed, a run is at step 0
-    again = f"; steps to compute again: {lost} (an empty file {out / 'stop'} ends a run without that)" if lost else ""
-    return f"stopped in step {max(step, saved) + 1}: {kept}{again}"
 
 
 def _is_whole(merged: Path) -> bool:

@@ -135,24 +135,21 @@ def with_evidence(
     mine = np.array([numbers.get(one.reviewer_id, -1) for one in reviews], dtype=np.int64)
     ratings = Ratings(mine, rows, np.array([one.score for one in reviews], dtype=np.float64)).only(mine >= 0)
     whole = fit_content(embedded, ratings, penalties).of_texts(embedded)
+    called = [names.get(example.reviewer_id, example.reviewer_id) for example in examples]
     of_reader, left_out = _parts_of_readers(len(numbers), seed=seed), np.empty((0, 0))
-    if any(names.get(example.reviewer_id, example.reviewer_id) in numbers for example in examples):
+    if not numbers.keys().isdisjoint(called):
         of_text = None
         if new_texts:  # texts that the set has not are a part of their own: leaving it out leaves nothing out
             of_known = _parts_of_texts(reviews, rows, works, of_set, seed=seed)
             of_text = np.concatenate([of_known, np.full(len(embedded) - of_set, of_known.max() + 1)])
-        left_out = cross_fitted(embedded, ratings, [penalties], of_reader=of_reader, of_text=of_text, on_progress=on_progress)[
-            0
-        ]
+        [left_out] = cross_fitted(embedded, ratings, [penalties], of_reader=of_reader, of_text=of_text, on_progress=on_progress)
     others, items = Others(reviews, readers), _items_of_texts(reviews)
 
-    def told(example: PointwiseExample, query: int, shown: Sequence[int]) -> PointwiseExample:
-        reader = numbers.get(names.get(example.reviewer_id, example.reviewer_id))
-        values = whole if reader is None else left_out[of_reader[reader]]
+    def told(example: PointwiseExample, reader: str, query: int, shown: Sequence[int]) -> PointwiseExample:
+        values = left_out[of_reader[numbers[reader]]] if reader in numbers else whole
         there = items.get(text_key(example.query), ())
         item = example.item_id if example.item_id in there else next(iter(there), None)
-        known = NOBODY if new_texts or item is None else others.of(item, names.get(example.reviewer_id, example.reviewer_id))
-        number, mean, spread = known
+        number, mean, spread = NOBODY if new_texts or item is None else others.of(item, reader)
         estimate, *estimates = (round(float(values[text]), DIGITS) for text in (query, *shown))
         past = zip(example.profile, estimates, strict=True)
         return example.model_copy(
@@ -162,8 +159,9 @@ def with_evidence(
             }
         )
 
-    shown = np.split(asked.shown, np.cumsum(np.bincount(asked.example, minlength=len(examples)))[:-1])
-    return [told(*each) for each in zip(examples, asked.query.tolist(), [one.tolist() for one in shown], strict=True)]
+    ends = np.cumsum(np.bincount(asked.example, minlength=len(examples)))
+    shown = [part.tolist() for part in np.split(asked.shown, ends)[:-1]]
+    return [told(*each) for each in zip(examples, called, asked.query.tolist(), shown, strict=True)]
 
 
 def _items_of_texts(reviews: Sequence[Review]) -> dict[str, dict[str, None]]:
