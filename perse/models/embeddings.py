@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from perse.errors import BadInput
+from perse.errors import BadInput, ModelNotFound
 
 EMBEDDING_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 _PLAIN = "A ferryman waits ten years for a letter."
@@ -19,17 +19,13 @@ class Embeddings:
 
     Raises:
         BadInput: the model cannot be used.
-        ModelNotFound: it is neither here nor on the hub, as far as that can be reached.
     """
 
     def __init__(self, model: str) -> None:
-        from perse.models.finding import from_hub
         from perse.models.opening import sentence_embeddings
 
         self._name = model
-        # The library asks the hub for each file of a model, minute after minute where there is no network.
-        named_here = not model.strip() or Path(model).is_dir()
-        self._model = sentence_embeddings(model if named_here else str(from_hub(model)))
+        self._model = sentence_embeddings(_place(model))
         self._vectors: dict[str, Any] = {}
 
     @property
@@ -54,6 +50,18 @@ class Embeddings:
             made = unit_vectors(self._model, self._name, new)
             self._vectors.update(zip(new, made, strict=True))
         return np.stack([self._vectors[text] for text in texts])
+
+
+def _place(model: str) -> str:
+    """The folder of a model of the hub, which is asked once: the library asks it for each file, minute after minute where there is no network."""
+    from perse.models.finding import HUB_NAME, from_hub
+
+    if Path(model).is_dir() or not HUB_NAME.fullmatch(model):
+        return model
+    try:
+        return str(from_hub(model))
+    except ModelNotFound as error:
+        raise BadInput(f"the embedding model cannot be used: {error}; or give --embedding-model FOLDER") from None
 
 
 def unit_vectors(model: Any, name: str, texts: Sequence[str]) -> Any:

@@ -47,7 +47,7 @@ SOURCE = "perse-source.json"
 """Where a pulled model came from; says nothing of the model itself."""
 
 
-_HUB_NAME = re.compile(r"(?!\.)[\w.-]+/[\w.-]+")
+HUB_NAME = re.compile(r"(?!\.)[\w.-]+/[\w.-]+")
 _DESCRIPTION_FILES = ("*.json", "*.model", "*.jinja", "*.txt")
 _MODEL_FILES = (*_DESCRIPTION_FILES, "*.safetensors", "LICENSE*", "LICENCE*", "NOTICE*", "USE_POLICY*")
 """The files that are fetched of a model on the hub: no code, and its terms."""
@@ -103,7 +103,7 @@ def find(name: str, *, local: bool = False, trust_remote_code: bool = False) -> 
     folder = _on_this_machine(name)
     if folder is None and name in EMBEDDED:
         folder = pull(name)
-    if folder is None and _HUB_NAME.fullmatch(name):
+    if folder is None and HUB_NAME.fullmatch(name):
         folder = _named_as_on_hub(name, (*_MODEL_FILES, "*.py") if trust_remote_code else _MODEL_FILES, local=local)
     if folder is None:
         raise ModelNotFound(_nowhere(name))
@@ -125,7 +125,7 @@ def find_tokenizer(name: str, *, local: bool = False) -> Path:
         return path / "merged" if (path / "merged").is_dir() else path
     if name in EMBEDDED:
         return pull(name)
-    if not _HUB_NAME.fullmatch(name):
+    if not HUB_NAME.fullmatch(name):
         raise ModelNotFound(_nowhere(name))
     return _named_as_on_hub(name, _DESCRIPTION_FILES, local=local)
 

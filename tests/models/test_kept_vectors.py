@@ -156,6 +156,6 @@ def test_an_embedding_model_of_the_hub_is_asked_for_once(monkeypatch: pytest.Mon
         raise ModelNotFound(f"there is no folder '{name}'")
 
     monkeypatch.setattr("perse.models.finding.from_hub", out_of_reach)
-    with pytest.raises(ModelNotFound, match="there is no folder 'owner/model'"):
+    with pytest.raises(BadInput, match="there is no folder 'owner/model'; or give --embedding-model FOLDER"):
         Embeddings("owner/model")(TEXTS)
     assert asked == ["owner/model"]
