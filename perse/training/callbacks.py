@@ -15,6 +15,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from perse.errors import BadInput
 from perse.files.runlog import RunLog
 from perse.progress import shown_on
+from perse.training.heap import give_back
 from perse.training.launched import Launched, broadcast_from_main
 
 
@@ -108,6 +109,13 @@ class SaveByMinutes(TrainerCallback):
 
     def on_save(self, *_: Any, **__: Any) -> None:
         self.last = self.clock()
+
+
+class GiveBack(TrainerCallback):
+    """Gives memory that is free back to the system after every step (`perse.training.heap`)."""
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        give_back()
 
 
 class ProgressCallback(TrainerCallback):

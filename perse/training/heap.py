@@ -7,9 +7,6 @@ so that a process that needs 4 GB between two steps comes to hold 17 (docs/resul
 from __future__ import annotations
 
 import ctypes
-from typing import Any
-
-from transformers import TrainerCallback
 
 
 def give_back() -> bool:
@@ -20,10 +17,3 @@ def give_back() -> bool:
         return False
     trim(0)
     return True
-
-
-class GiveBack(TrainerCallback):
-    """Gives free memory back after every step."""
-
-    def on_step_end(self, *_: Any, **__: Any) -> None:
-        give_back()

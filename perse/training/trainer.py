@@ -53,10 +53,9 @@ from perse.publishing.merging import ship_tokenizer
 from perse.records import Example
 from perse.rendering.prompt import Renderer
 from perse.settings.training import Attention, Model, Train, TrainConfig
-from perse.training.callbacks import LastSaved, ProgressCallback, RunLogCallback, SaveByMinutes, StopFile
+from perse.training.callbacks import GiveBack, LastSaved, ProgressCallback, RunLogCallback, SaveByMinutes, StopFile
 from perse.training.curves import write_curves
 from perse.training.finite import FiniteGradients
-from perse.training.heap import GiveBack
 from perse.training.launched import (
     Launched,
     broadcast_from_main,
