@@ -30,10 +30,10 @@ from perse.questions import QUESTIONS
 from perse.rendering.prompt import Renderer
 from perse.settings.training import Lora
 from perse.training.model.adapting import adapted
+from perse.training.rows.attention import set_attention
 from perse.training.rows.batches import IGNORED, answer_loss, collate
 from perse.training.rows.branches import Branch, training_branches
 from perse.training.rows.trie import packed
-from perse.training.trainer import set_attention
 
 SAMPLES = Path(__file__).resolve().parent.parent / "perse" / "samples"
 WAYS = ("sdpa", "sdpa, reverse order", "eager", "packed")

@@ -30,11 +30,12 @@ from perse.training.finite import FiniteGradients
 from perse.training.launched import ALONE
 from perse.training.model.adapting import adapted
 from perse.training.planning.flops import passed
+from perse.training.rows.attention import set_attention
 from perse.training.rows.batches import answer_loss, collate
 from perse.training.rows.branches import Branch
 from perse.training.rows.schedule import RowDataset, Schedule
 from perse.training.throughput import Throughput
-from perse.training.trainer import set_attention, training_arguments
+from perse.training.trainer import training_arguments
 from perse.training.watch.trainer import Kept, WatchedTrainer
 
 TOLD = (

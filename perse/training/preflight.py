@@ -23,6 +23,7 @@ from perse.models import finding as models
 from perse.models.opening import check_model, tokenizer
 from perse.secrets import printable, redact
 from perse.settings.training import TrainConfig
+from perse.training.identity import made_of, run_identity
 from perse.training.launched import ALONE, Sharding
 from perse.training.model.quantized import check_undivided
 from perse.training.optimizers import check_whole, in_8_bits
@@ -33,7 +34,7 @@ from perse.training.planning.plan import plan
 from perse.training.planning.telling import time_words
 from perse.training.rows.prepare import Prepared, renderer_for
 from perse.training.saving.checkpoints import CHECKPOINTS, whole_checkpoint
-from perse.training.trainer import made_of, prepared_once, run_identity
+from perse.training.trainer import prepared_once
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ import json
 import logging
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ from transformers import (
     TrainingArguments,
 )
 
-from perse.engines.sixteen_bit import warn_if_slow
 from perse.errors import BadInput
 from perse.files.belongings import keep_changed
 from perse.files.disk import aside
@@ -52,10 +50,11 @@ from perse.publishing.card import write_card
 from perse.publishing.merging import ship_tokenizer
 from perse.records import Example
 from perse.rendering.prompt import Renderer
-from perse.settings.training import Attention, Model, Train, TrainConfig
+from perse.settings.training import Model, Train, TrainConfig
 from perse.training.callbacks import GiveBack, LastSaved, ProgressCallback, RunLogCallback, SaveByMinutes, StopFile
 from perse.training.curves import write_curves
 from perse.training.finite import FiniteGradients
+from perse.training.identity import made_of, run_identity
 from perse.training.launched import (
     Launched,
     broadcast_from_main,
@@ -70,20 +69,15 @@ from perse.training.launched import (
     wait_less,
 )
 from perse.training.learning_rates import learning_rate_arguments
-from perse.training.model.adapting import adapted, without_adapter
-from perse.training.model.dropout import switch_off_dropout
-from perse.training.model.fused import fuse
-from perse.training.model.quantized import check_undivided, load_base
-from perse.training.model.routers import leave_out_router_logits
+from perse.training.model.quantized import check_undivided
 from perse.training.optimizers import check_optimizer, device_kind, optimizer_arguments
 from perse.training.planning.disk import check_disk
 from perse.training.planning.flops import passed
-from perse.training.rows.attention import set_attention
+from perse.training.ready import ReadyModel, ready_model
 from perse.training.rows.batches import answer_loss, collate
 from perse.training.rows.deal import FOLDER, needed, read_rows, rows_key, write_rows
-from perse.training.rows.packable import check_packable
 from perse.training.rows.prepare import Prepared, renderer_for
-from perse.training.rows.proof import ProveFirst, proven_attention, to_prove
+from perse.training.rows.proof import ProveFirst
 from perse.training.rows.row_loss import row_loss_for
 from perse.training.rows.schedule import RowDataset
 from perse.training.saving.checkpoints import ASIDE, CHECKPOINTS, recover, saving, step_of, whole_checkpoint
@@ -215,44 +209,6 @@ def _warn_of_many_times(prepared: Prepared) -> None:
             "train.epochs in its place",
             *(prepared.schedule.steps, prepared.examples, prepared.times),
         )
-
-
-def made_of(prepared: Prepared, base: Path) -> dict[str, str]:
-    """Digests that identify a run: of its data, its base model, and every token of every row."""
-    mixed = {"mixed_digests": " ".join(prepared.mixed_digests)} if prepared.mixed_digests else {}
-    return {
-        "data_digest": prepared.data_digest,
-        **mixed,
-        "model_digest": models.weights_digest(base),
-        "rows_sha256": prepared.digest,
-    }
-
-
-_LATER: tuple[tuple[str, str, object], ...] = (
-    ("data", "mix", []),
-    ("model", "trust_remote_code", False),
-    ("lora", "rslora", False),
-    ("lora", "plus", None),
-    ("lora", "modules_to_save", None),
-    ("train", "optimizer", "adamw"),
-    ("train", "min_lr_rate", None),
-    ("train", "power", None),
-    ("train", "decay", None),
-    ("train", "rank_weight", 0.0),
-    ("train", "ordinal_smoothing", 0.0),
-)
-"""Settings that came later, and what runs did that were begun before: with it, they are the same runs."""
-
-
-def run_identity(config: TrainConfig, prepared: Prepared, facts: Mapping[str, str]) -> dict[str, Any]:
-    """The settings that identify a run; the number of devices is not one of them."""
-    settings = config.model_dump(
-        mode="json", exclude={"output": True, "train": {"world_size", "save_minutes"}, "watch": {"shown"}}
-    )
-    for section, name, before in _LATER:
-        if settings[section] is not None and settings[section][name] == before:
-            del settings[section][name]
-    return {"kind": "train", "config": settings, "question": prepared.question.name, **facts}
 
 
 def found_once(settings: Model, process: Launched) -> Path:
@@ -407,73 +363,6 @@ def _name_base(settings: Path, name: str) -> None:
     """Of an adapter: its base as the run's settings have it; peft writes the folder of this machine that was loaded."""
     said = {**read_object(settings, remedy="train again in another folder"), "base_model_name_or_path": name}
     settings.write_text(json.dumps(said, indent=2, sort_keys=True), encoding="utf-8")
-
-
-@dataclass(frozen=True)
-class ReadyModel:
-    """A model that can be trained, and how its rows are kept to their paths."""
-
-    model: Any
-    attention: Attention
-
-
-def ready_model(
-    config: TrainConfig,
-    base: Path,
-    prepared: Prepared,
-    watching: Watching | None,
-    arguments: TrainingArguments,
-    *,
-    process: Launched,
-) -> ReadyModel:
-    """The model to train, with its adapter and attention; proven on two examples, where it is whole on this device.
-
-    Raises:
-        BadInput: it cannot be trained on these rows, or not as it was started.
-    """
-    if arguments.n_gpu > 1:
-        raise BadInput(
-            f"found {arguments.n_gpu} GPUs and one process; start with accelerate launch --num_processes {arguments.n_gpu}, or "
-            "set CUDA_VISIBLE_DEVICES=0"
-        )
-    model = load_model(config, base, shared=prepared.schedule.share)
-    warn_if_slow(model, setting="model.dtype=float32")
-    rows = watching.what.rows if watching else ()
-    longest = max([prepared.longest, *(row.tree.depth for row in rows)])
-    check_packable(without_adapter(model), longest=longest)
-    fuse(without_adapter(model), asked=config.train.liger)
-    computed = torch.bfloat16 if arguments.bf16 else model.dtype
-    attention = set_attention(model, config.train.attention, computed=computed)
-    if process.sharding == "none":
-        if config.model.quantize is None:  # packed weights are where they stay
-            model.to(arguments.device)
-        shown, share = to_prove(prepared.schedule), prepared.schedule.share
-        attention = proven_attention(model, shown, attention, share=share, asked=config.train.attention, dtype=computed)
-    return ReadyModel(model, attention)
-
-
-def load_model(config: TrainConfig, base: Path, *, shared: bool) -> Any:
-    """The model to train, with a fresh adapter where LoRA is asked for.
-
-    Args:
-        shared: branches share tokens, so that one draw of a dropout would serve all of them: it is switched off then.
-    """
-    torch.manual_seed(config.train.seed)  # the adapter's first weights
-    model = load_base(config.model, base)
-    leave_out_router_logits(model)
-    lora = config.lora
-    if shared:
-        own = switch_off_dropout(model)
-        asked = [f"lora.dropout={lora.dropout:g}"] if lora is not None and lora.dropout else []
-        if own or asked:
-            log.warning(
-                "dropout (%s) is not applied: branches share their profile's tokens, and with them one dropout mask; "
-                "train.max_shared_examples=1 shares nothing and applies it",
-                ", ".join([*asked, *(f"the model's {each}" for each in own)]),
-            )
-        if lora is not None:
-            lora = lora.model_copy(update={"dropout": 0.0})
-    return adapted(model, lora, checkpointing=config.train.gradient_checkpointing)
 
 
 def _accumulating(process: Launched) -> dict[str, Any]:

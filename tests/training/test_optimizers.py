@@ -22,8 +22,9 @@ from perse.training.launched import ALONE
 from perse.training.model.architecture import architecture, meta_model
 from perse.training.optimizers import check_optimizer, optimizer_arguments
 from perse.training.planning.memory import static_memory
+from perse.training.ready import load_model
 from perse.training.saving.checkpoints import step_of, whole_checkpoint
-from perse.training.trainer import load_model, train, training_arguments
+from perse.training.trainer import train, training_arguments
 
 OTHERS: tuple[Optimizer, ...] = ("adamw_8bit", "adafactor")
 FULL = ["lora=null", "model.dtype=float32"]

@@ -18,6 +18,7 @@ from perse.files.runlog import read_manifest
 from perse.models.opening import tokenizer as opened
 from perse.records import example_lines
 from perse.settings.training import TrainConfig, load_config
+from perse.training.identity import run_identity
 from perse.training.model.architecture import architecture, meta_model
 from perse.training.planning.hardware import GPUS
 from perse.training.planning.memory import activations
@@ -27,7 +28,7 @@ from perse.training.rows.deal import _own_digest, read_rows, write_rows
 from perse.training.rows.prepare import Prepared, prepare, renderer_for
 from perse.training.rows.row_loss import RowLoss, row_loss_for
 from perse.training.rows.schedule import RowDataset
-from perse.training.trainer import run_identity, train
+from perse.training.trainer import train
 
 pytestmark = [pytest.mark.slow, pytest.mark.numeric]
 

@@ -26,11 +26,12 @@ from perse.training.model.quantized import check_undivided, load_base, packed_by
 from perse.training.optimizers import faster_second
 from perse.training.planning.flops import passed
 from perse.training.planning.memory import activations, static_memory
+from perse.training.ready import load_model
 from perse.training.rows.attention import set_attention
 from perse.training.rows.batches import answer_loss, collate
 from perse.training.rows.branches import training_branches
 from perse.training.rows.trie import PackedRow, packed
-from perse.training.trainer import load_model, train
+from perse.training.trainer import train
 
 KINDS = {
     "lora": [],

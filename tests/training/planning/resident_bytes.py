@@ -16,10 +16,10 @@ import torch
 
 from perse.models import finding as models
 from perse.settings.training import load_config
+from perse.training.ready import load_model
 from perse.training.rows.attention import set_attention
 from perse.training.rows.batches import answer_loss, collate
 from perse.training.rows.trie import PackedRow, Span, Tree
-from perse.training.trainer import load_model
 
 
 def status(name: str) -> int:

@@ -31,11 +31,11 @@ from perse.training.planning.placement import Needs, chosen, placement, placemen
 from perse.training.planning.plan import Plan, plan
 from perse.training.planning.speed import TOKENS, short_row
 from perse.training.planning.telling import plan_words, time_words
+from perse.training.ready import load_model
 from perse.training.rows.attention import set_attention
 from perse.training.rows.batches import answer_loss, collate
 from perse.training.rows.prepare import prepare, renderer_for
 from perse.training.rows.trie import PackedRow, row_size
-from perse.training.trainer import load_model
 
 LORA = ["model.dtype=bfloat16"]
 FULL = ["model.dtype=float32", "lora=null"]

@@ -26,13 +26,14 @@ from perse.errors import BadInput
 from perse.records import example_lines
 from perse.settings.training import Attention, Lora, load_config
 from perse.training.model.adapting import adapted
+from perse.training.ready import load_model
 from perse.training.rows.attention import dense_mask, set_attention
 from perse.training.rows.batches import IGNORED, answer_loss, collate, filler
 from perse.training.rows.branches import Branch
 from perse.training.rows.packable import check_packable
 from perse.training.rows.trie import packed
 from perse.training.saving.checkpoints import whole_checkpoint
-from perse.training.trainer import load_model, train
+from perse.training.trainer import train
 
 pytestmark = pytest.mark.numeric
 

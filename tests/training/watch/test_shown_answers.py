@@ -17,8 +17,9 @@ from perse.questions import QUESTIONS
 from perse.records import Example, example_lines
 from perse.rendering.prompt import Renderer
 from perse.settings.training import TrainConfig, load_config
+from perse.training.identity import run_identity
 from perse.training.saving.checkpoints import step_of
-from perse.training.trainer import run_identity, train
+from perse.training.trainer import train
 from perse.training.watch.judging import judged_now
 from perse.training.watch.shown import SHOWN, ShownAnswers
 
