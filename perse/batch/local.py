@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from perse.data.load import LoadedExamples
 from perse.data.profiles.views import ProfileAspects
 from perse.errors import BadInput
 from perse.files.disk import write_whole
-from perse.files.path_names import place_named, run_around
+from perse.files.path_names import place_named
 from perse.files.runlog import (
     MANIFEST,
     RunLog,
@@ -32,6 +32,7 @@ from perse.judgement import Prices
 from perse.judging.judge import Judge, JudgeSettings
 from perse.judging.loading import parse_judge
 from perse.judging.loop import JUDGEMENTS, answer_all
+from perse.judging.trained import trainings
 from perse.progress import OnProgress, unseen
 from perse.questions import Question
 from perse.records import Example, example_lines
@@ -120,7 +121,7 @@ def check_unseen(judge: str, loaded: LoadedExamples) -> None:
     Raises:
         BadInput: every reader of this fold was in its training data.
     """
-    for folder, manifest in _trainings(parse_judge(judge).folders):
+    for folder, manifest in trainings(parse_judge(judge).folders):
         run = manifest["run"]
         if loaded.fold is None or loaded.digest not in (run.get("data_digest"), *str(run.get("mixed_digests", "")).split()):
             continue
@@ -136,19 +137,10 @@ def trained_aspects(judge: str) -> ProfileAspects | None:
 
     Which view a judge was trained on belongs to it: asked with another, it answers prompts of a kind that it never saw.
     """
-    for _, manifest in _trainings(parse_judge(judge).folders):
+    for _, manifest in trainings(parse_judge(judge).folders):
         kept = manifest["run"].get("config", {}).get("data", {}).get("profile_aspects")
         return "asked" if kept == "asked" else "all"
     return None
-
-
-def _trainings(judge: Sequence[Path]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """The training runs that a judge's folders are, or that lie around its merged model or adapter, with their manifests."""
-    for folder in judge:
-        for place in filter(None, (folder, run_around(folder))):
-            manifest = read_manifest(place) if (place / MANIFEST).exists() else {}
-            if manifest.get("run", {}).get("kind") == "train":
-                yield place, manifest
 
 
 def chosen_by(model: str, adapter: str | None, examples: Iterable[Example]) -> int:
@@ -156,7 +148,7 @@ def chosen_by(model: str, adapter: str | None, examples: Iterable[Example]) -> i
     run is on this machine. On these the judge looks a little better than on others."""
     names = (model, adapter)
     folders = [Path(place) for place in map(place_of, names) if place is not None]
-    told = [manifest.get("context", {}).get("choosers") for _, manifest in _trainings(folders)]
+    told = [manifest.get("context", {}).get("choosers") for _, manifest in trainings(folders)]
     choosers = {one for each in told if isinstance(each, list) for one in each if isinstance(one, str)}
     return sum(reader_key(one.reviewer_id or one.id) in choosers for one in examples)
 

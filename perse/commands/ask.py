@@ -47,7 +47,7 @@ def ask(
         ),
     ] = "1-10",
     text: Annotated[str | None, typer.Option(help="The new text; @FILE reads it from a file.")] = None,
-    question: options.PointwiseName = "pointwise",
+    question: options.MaybePointwise = None,
     answering: Answering,
     loading: Loading,
     stacked_by: StackedBy,

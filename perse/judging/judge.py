@@ -31,9 +31,10 @@ from perse.judging.one import Past, example_of, scale_of
 from perse.judging.rows import Rows, Table
 from perse.judging.tables import as_frame, is_pandas, read_tables, usual_question
 from perse.judging.telling import told
+from perse.judging.trained import trained_question
 from perse.questions import Question, question_for
 from perse.questions.base import ListedQuestion
-from perse.records import Asked, SeveralAsked
+from perse.records import Asked, Example, SeveralAsked
 from perse.rendering.prompt import Renderer, TextRenderer
 from perse.scale import OwnScale
 from perse.stacking.beside import stacking_of
@@ -57,12 +58,14 @@ class Judge:
         digest: str = "",
         in_words: str = "",
         stacking: Stacking | None = None,
+        learned: str | None = None,
     ) -> None:
         self.engine = engine
         self.renderer = renderer
         self.identity = Identity(name, adapter, digest)
         self.in_words = in_words
         self.stacking = stacking
+        self.learned = learned
         self._answering = _answering(engine, renderer, self.identity)
 
     @classmethod
@@ -97,7 +100,7 @@ class Judge:
             BadInput: a name of another form, a model that cannot be used, a server that cannot be asked, or the stacking of another judge.
         """
         loaded = load_judge(str(judge), LoadOptions(dtype, context, tokenizer, trust_remote_code, hardware, tuple(adapters)))
-        who = loaded.identity
+        who, folders = loaded.identity, parse_judge(str(judge)).folders
         return cls(
             loaded.engine,
             loaded.renderer,
@@ -105,7 +108,8 @@ class Judge:
             adapter=who.adapter,
             digest=who.digest,
             in_words=loaded.in_words,
-            stacking=stacking_of(who.portable, parse_judge(str(judge)).folders, stacking),
+            stacking=stacking_of(who.portable, folders, stacking),
+            learned=trained_question(folders),
         )
 
     @property
@@ -226,19 +230,21 @@ class Judge:
         *,
         reviews: Iterable[Past],
         text: str,
-        question: str = "pointwise",
+        question: str | None = None,
         settings: JudgeSettings | None = None,
         scale: OwnScale | None = None,
     ) -> Judgement:
         """What one reader, known by a few reviews (text, review, score 1-10), would say of `text`.
 
         Args:
+            question: None: as in `score`.
             scale: lowest and highest score of the reader's own scale, which the scores are on then; the answer is told on it, too.
         Raises:
-            BadInput: no text, an empty one, what is no review, or no scale; the message says which field.
+            BadInput: no text, an empty one, what is no review, or no scale; the message says which field. Also: no question, and the
+                judge's own shows evidence.
         """
         example = example_of(reviews, text, scale=scale)
-        return self.ask(question_for([example], question), [example], settings)[0]
+        return self.ask(self._question(question, [example]), [example], settings)[0]
 
     @overload
     def score(
@@ -290,8 +296,8 @@ class Judge:
                 if there is one. Tuples are (reviewer_id, text, review, score).
             texts: (m texts) `item_id`, `text`; without an id a text is known by its words. Tuples are (item_id, text); bare texts are taken, too.
             candidates: `reviewer_id`, `item_id` of what is asked, where that is not every reader about every text. Tuples are (reviewer_id, item_id).
-            question: of single texts; None: the one that the judge's stacking was fitted on, else `pointwise`, which writes a review before each
-                score. `pointwise_score` is many times as quick.
+            question: of single texts; None: the one that the judge's stacking was fitted on, else the one that it was trained on, as far as its
+                training run is here, else `pointwise`, which writes a review before each score. `pointwise_score` is many times as quick.
             scale: lowest and highest score of the reviews, where that is not 1 to 10; answers are told on it, too.
             k: latest reviews of each reader to show; None: as many as fit.
             columns: field -> column, where names do not tell: `{"review": "comment", "items.text": "blurb"}`.
@@ -300,7 +306,7 @@ class Judge:
             order given, or in that of `candidates`; ids are READER/TEXT. A text that a reader's reviews have, word for word or nearly so, is left out.
         Raises:
             BadInput: what is no table, a field without a column, what is wrong with a row; nothing to ask. The message says where. Also: no
-                question, and the stacking's shows evidence.
+                question, and the judge's own shows evidence.
             EngineLost: the engine is gone for good.
         """
         own = None if scale is None else scale_of(scale)
@@ -310,9 +316,13 @@ class Judge:
             log.warning(
                 "the reader's own reviews have the text: %d of the candidates %s left out", count, "is" if count == 1 else "are"
             )
-        examples, asked = read.asked.examples, usual_question(self.stacking) if question is None else question
-        found = self.ask(question_for(examples, asked), examples, settings)
+        examples = read.asked.examples
+        found = self.ask(self._question(question, examples), examples, settings)
         return as_frame(found.rows(), numbered=read.numbered) if any(map(is_pandas, (reviews, texts))) else found
+
+    def _question(self, name: str | None, examples: Sequence[Example]) -> Question:
+        """That of this name, or the judge's own: reviews and texts are asked about, which bring no evidence."""
+        return question_for(examples, name, learned=None if name else usual_question(self.stacking, self.learned))
 
     def check(self, question: Question, example: Asked, settings: JudgeSettings) -> None:
         """Raises:

@@ -185,17 +185,23 @@ def _check(columns: Mapping[str, str], k: int | None) -> None:
             raise BadInput(f"columns: '{field}' is {json_kind(column)}, expected the name of a column")
 
 
-def usual_question(stacking: Stacking | None) -> str | None:
-    """What tables ask where nobody says it: what the judge's stacking was fitted on; None: the usual question of single texts.
+def usual_question(stacking: Stacking | None, learned: str | None) -> str | None:
+    """What reviews and texts ask where nobody says it: what the judge's stacking was fitted on, else what the judge was trained on (`learned`);
+    None: the usual question of single texts.
 
     Raises:
-        BadInput: that shows evidence, which tables do not bring.
+        BadInput: that shows evidence, which reviews and texts do not bring.
     """
-    name = stacking.question if stacking else None
+    name = stacking.question if stacking else learned
     if name is not None and name in QUESTIONS and shows_evidence(QUESTIONS[name]):
+        whose, then = (
+            ("the judge's stacking was fitted", ", whose answers have nothing stacked")
+            if stacking
+            else ("the judge was trained", "")
+        )
         raise BadInput(
-            f"the judge's stacking was fitted on the question '{name}', which shows evidence, and tables bring none; say which question to ask, such "
-            "as question='pointwise_score_stated' (--question pointwise_score_stated), whose answers have nothing stacked"
+            f"{whose} on the question '{name}', which shows evidence, and reviews and texts bring none; say which question to ask, such as "
+            f"question='pointwise_score_stated' (--question pointwise_score_stated){then}"
         )
     return name
 

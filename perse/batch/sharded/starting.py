@@ -60,6 +60,8 @@ class Request:
     settings: JudgeSettings
     inputs: Mapping[str, Any]
     question: str | None = None
+    learned: str | None = None
+    """The question that the judge was trained on, which is asked where none is named."""
     files: Sequence[str] = ()
     """Digests (`digest_of_inputs`) of the files that the rows are read from, one by one, which are never replaced."""
     shard_rows: int = ROWS
@@ -262,12 +264,12 @@ def _planned(
 ) -> tuple[Question, Plan]:
     """What is asked, and the plan; `asked` is what answers depend on besides."""
     if isinstance(rows, Pairs):
-        question = question_for([_A_PAIR], request.question)
+        question = question_for([_A_PAIR], request.question, learned=request.learned)
         identity = json.dumps({"question": question.name, **asked}, sort_keys=True)
         return question, make_catalogue(
             out, rows.readers, rows.texts, rows.candidates, identity=identity, size=request.shard_rows
         )
-    question, fitting = _chosen(rows, request.question)
+    question, fitting = _chosen(rows, request.question, request.learned)
     identity = json.dumps({"question": question.name, **asked}, sort_keys=True)
     size, seed = request.shard_rows, request.settings.seed
     known = _known_adapters(fitting, named)
@@ -294,11 +296,11 @@ def _known_adapters(rows: Iterable[Row], named: Named | None) -> Iterator[Row]:
         yield row
 
 
-def _chosen(rows: Iterable[Row], name: str | None) -> tuple[Question, Iterator[Row]]:
+def _chosen(rows: Iterable[Row], name: str | None, learned: str | None) -> tuple[Question, Iterator[Row]]:
     """The question, chosen by the first rows, and all rows, each checked to be one that it is asked about."""
     left = iter(rows)
     first = [*islice(left, 100)]
-    question = question_for([row.example for row in first], name)
+    question = question_for([row.example for row in first], name, learned=learned)
 
     def fitting() -> Iterator[Row]:
         yield from first

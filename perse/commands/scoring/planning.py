@@ -142,6 +142,8 @@ def begin(asked: Question, out: Path, shard_rows: int, *, served: bool = False) 
     from perse.batch.sharded.pieces import Pieces
     from perse.batch.sharded.starting import SERVED, Pairs, Request, start
     from perse.data.dataset.folder import is_data_folder
+    from perse.judging.loading import parse_judge
+    from perse.judging.trained import trained_question
 
     place, judge = asked.given()
     rows: Iterator[Row] | Pairs
@@ -178,6 +180,7 @@ def begin(asked: Question, out: Path, shard_rows: int, *, served: bool = False) 
         settings=asked.answering.settings(),
         inputs=inputs,
         question=asked.question,
+        learned=None if served else trained_question(parse_judge(judge).folders),
         files=files,
         shard_rows=shard_rows,
         limit=asked.limit,

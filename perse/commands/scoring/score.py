@@ -152,7 +152,9 @@ def _in_this_process(
     from perse.batch.local import check_out, check_unseen, sample
     from perse.batch.local import score as scored
     from perse.judgement import Prices
+    from perse.judging.loading import parse_judge
     from perse.judging.tables import usual_question
+    from perse.judging.trained import trained_question
     from perse.questions import question_for, why_no_truth
 
     judge = given.given()[1] if tables.reviews is None else given.asked_judge()
@@ -165,7 +167,8 @@ def _in_this_process(
     )
     # Which stacking is the judge's own is known when it is loaded, and its question is the usual one of tables.
     early = load() if tables.reviews is not None and given.question is None else None
-    asked = question_for(loaded.examples, usual_question(early.stacking) if early else given.question)
+    learned = usual_question(early.stacking, early.learned) if early else trained_question(parse_judge(judge).folders)
+    asked = question_for(loaded.examples, given.question, learned=learned)
     if given.split == "valid":
         check_unseen(judge, loaded)
     check_out(out, asked, loaded, answering.settings())

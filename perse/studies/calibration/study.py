@@ -120,7 +120,7 @@ def calibration(
             name=PAST,
             loaded=asked,
             judge=judging.name,
-            question=question_for(past.examples, asking.question),
+            question=question_for(past.examples, asking.question, learned=judge.learned),
             settings=settings,
         )
         answers = study.ask([arm])

@@ -25,7 +25,8 @@ from perse.files.own_files import write_own
 from perse.files.runlog import RunLog, file_digest
 from perse.formats.plain_files import own_bytes
 from perse.judging.judge import Judge, JudgeSettings
-from perse.judging.loading import portable_name
+from perse.judging.loading import parse_judge, portable_name
+from perse.judging.trained import trained_question
 from perse.progress import OnPart, unseen_part
 from perse.questions import Question, question_for, why_no_truth
 from perse.records import Split
@@ -75,7 +76,8 @@ class Asking:
             BadInput: one that does not fit the examples, or whose answers are on another scale than the true ones.
         """
         examples = source.shown().examples
-        question = question_for(examples, self.question)
+        learned = trained_question(parse_judge(self.judge).folders) if self.judge else None
+        question = question_for(examples, self.question, learned=learned)
         if examples and (why := why_no_truth(question.name, type(examples[0]))):
             raise BadInput(why)
         return question
