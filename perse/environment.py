@@ -24,6 +24,8 @@ _WORDS = {
 _ADDRESSES = ("HF_ENDPOINT",)
 _REMOVED = ("MPLBACKEND", "SOURCE_DATE_EPOCH")
 """Figures are drawn without a backend and without a date, whatever these say."""
+_WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
+"""How the threads of OpenMP wait for each other, which its libraries read when they are loaded."""
 
 
 def clean(environment: MutableMapping[str, str]) -> None:
@@ -46,6 +48,16 @@ def clean(environment: MutableMapping[str, str]) -> None:
     for name in _ADDRESSES:
         if not _is_address(environment.get(name, "https://host")):
             raise _wrong(name, environment[name], "an address that begins with https:// or http://")
+
+
+def yield_threads(environment: MutableMapping[str, str]) -> None:
+    """Have OpenMP's threads sleep while they wait for each other, unless somebody has said how they wait.
+
+    By default they spin, which takes the CPU from the very thread that is waited for where other work runs beside (docs/results.md,
+    benchmarks/threads.py).
+    """
+    if not any(name in environment for name in _WAITING):
+        environment["OMP_WAIT_POLICY"] = "PASSIVE"
 
 
 def _is_address(value: str) -> bool:

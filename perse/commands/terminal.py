@@ -58,6 +58,7 @@ def run_app(typer_app: typer.Typer) -> None:
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     try:
         environment.clean(os.environ)
+        environment.yield_threads(os.environ)
         _refuse_half_characters(sys.argv[1:])
         _refuse_named_pipes(sys.argv[1:])
         _refuse_no_place(sys.argv[1:])

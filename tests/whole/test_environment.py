@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perse.environment import clean, named_in
+from perse.environment import clean, named_in, yield_threads
 from perse.errors import BadInput
 
 ODD = {
@@ -86,3 +86,21 @@ def test_odd_backends_and_dates_do_not_keep_figures_from_being_drawn() -> None:
     environment = {**os.environ, "MPLBACKEND": "module://nowhere", "SOURCE_DATE_EPOCH": "yesterday"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
     assert done.returncode == 0 and b"<svg" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("given", [{}, {"OMP_WAIT_POLICY": "ACTIVE"}, {"GOMP_SPINCOUNT": "1000"}, {"KMP_BLOCKTIME": "1"}])
+def test_waiting_threads_yield_unless_somebody_has_said_how_they_wait(given: dict[str, str]) -> None:
+    environment = dict(given)
+    yield_threads(environment)
+    assert environment == (given or {"OMP_WAIT_POLICY": "PASSIVE"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", ["perse.__main__", "perse.commands.train", "perse.commands.serve"])
+def test_how_threads_wait_is_said_before_what_reads_it_is_imported(module: str) -> None:
+    """libgomp reads its variables once, when it is loaded."""
+    code = (
+        f"import sys; import {module}; import perse.commands.terminal; print('torch' in sys.modules, 'sklearn' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False False\n"

@@ -169,6 +169,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "shared_pairs": (),
     "shared_texts": (),
     "taste_worlds": (),
+    "threads": ("--model", "MODEL"),
     "unseen_differences": (),
     "unseen_worlds": (),
     "verdict_worlds": (),

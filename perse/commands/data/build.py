@@ -22,7 +22,7 @@ from perse.commands.options.judging import ShownProfiles
 from perse.commands.options.reading import read_columns, read_scale
 from perse.commands.terminal import run_app
 from perse.data.build import build_pairwise, build_pointwise
-from perse.data.dataset.folder import DATA_SET, load_folder
+from perse.data.dataset.folder import DATA_SET, load_folder, new_texts
 from perse.data.persum.folder import PERSUM
 from perse.data.release import RELEASE
 from perse.errors import BadInput
@@ -193,18 +193,22 @@ def evidence(
                     "with scores of their own in the numbers; name them as the data set does",
                     markup=False, highlight=False, soft_wrap=True,
                 )  # fmt: skip
-            typer.echo(
-                f"evidence of {len(told):,} examples, {sum(one.evidence.others > 0 for one in told if one.evidence):,} of texts that training readers of {folder} scored"
-            )
+            known = sum(one.evidence.others > 0 for one in told if one.evidence)
+            typer.echo(f"evidence of {len(told):,} examples, {_with_others(known, folder)}")
             typer.echo(f"written: {out}")
             return
         added = add_evidence(folder, vectors, seed=seed or 0, on_progress=partial(on_part, "fitting"))
     known = sum(row.others > 0 for row in added.rows)
     shown = "; ".join(f"{penalty:g}, of a reader's offset {reader:g}" for penalty, reader in dict.fromkeys(added.penalties))
-    typer.echo(
-        f"evidence of {len(added.rows):,} reviews, {known:,} of texts that other training readers scored; penalty {shown}"
-    )
+    typer.echo(f"evidence of {len(added.rows):,} reviews, {_with_others(known, folder)}; penalty {shown}")
     typer.echo(f"written: {folder / 'evidence.parquet'}")
+
+
+def _with_others(known: int, folder: Path) -> str:
+    """How many are told what others scored; where none can be, why."""
+    if not known and new_texts(load_folder(folder, evidence=False).manifest):
+        return f"none with other readers' scores, since the texts of {folder}'s validation side are new and every text is told as those are"
+    return f"{known:,} with other training readers' scores"
 
 
 @app.command()
