@@ -97,7 +97,7 @@ _KNOWS = _Heading(
     "What knows what?",
     "Each source alone, all that cost nothing together, and the same with each judge; each fitted on other readers than it is shown for. A judge "
     "is worth what it adds to the row of the numbers together: perse fit says how much that is, with the interval of the difference. What knows "
-    "nothing lies around 0 or just below. Intervals take what was fitted as it is, so one that lies just off 0 says little.",
+    "nothing lies around 0 or just below, or, where many readers share few texts, above. Intervals take what was fitted as it is, so one that lies just off 0 says little.",
     (),
     ("knows",),
 )

@@ -6,7 +6,8 @@
     text ridge       s(t) = w . x_t, of the sentence embedding of the text
 
 There is no constant, and only a difference counts: a pair that is shown the other way round gets the other answer, so that the place of a
-text, which annotators and judges may favour, is left out. Squares are penalised, by what gives training readers who are left out the least log
+text, which annotators and judges may favour, is left out; of two that are as strong the majority answer is given, which has nothing but the place.
+Squares are penalised, by what gives training readers who are left out the least log
 loss; where most of the texts asked about are new to the training side, the text ridge leaves out their texts, too.
 
 Notation: n choices, T texts, f features of a text (d of an embedding, or T).

@@ -2,7 +2,8 @@
 
 The stacking without a source is fitted anew and told of the same rows; the difference has an interval from resampled readers (and texts, where
 readers share them). A source that says nothing makes the others a little worse, as whatever is fitted to noise does: its difference then lies
-around 0 or just below.
+around 0 or just below. It lies above where many readers share few texts, for models leave out readers and no texts: what noise says of these
+texts is learned from some readers and comes true for others. Then only an interval of resampled texts holds.
 """
 
 from __future__ import annotations

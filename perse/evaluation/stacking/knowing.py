@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perse.errors import BadInput
 from perse.evaluation.alignment import Fold
 from perse.evaluation.stacking.adding import NEW, NOT_SCORED, SEEN, Told
 from perse.evaluation.stacking.crossing import CrossFitted
@@ -79,7 +80,8 @@ def what_knows_what(
     whole = {one.id for fold in folds for one in fold.examples}
     common = set.intersection(whole, *(ids for ids in exact.values() if ids))
     kept = [Fold([one for one in fold.examples if one.id in common], fold.train) for fold in folds]
-    numbers = material(kept, None)
+    left_out = len(whole) - len(common)
+    numbers = _numbers(kept, left_out, len(whole))
     cross = CrossFitted.of(numbers.rows, seed=seed)
     rows: list[_Row] = []
     total = len(SOURCES) + 2 * len(judges)
@@ -97,7 +99,6 @@ def what_knows_what(
             stacked = replace(stacked, told=_told(judged, judged.rows.sources))
         rows += [alone, stacked]
     on_progress(total, total)
-    left_out = len(whole) - len(common)
     notes = (
         *numbers.notes,
         *([f"{left_out} examples to which not every judge gave an exact distribution are left out"] if left_out else []),
@@ -106,6 +107,20 @@ def what_knows_what(
     seen = numbers.rows.have([OTHERS])
     kinds = [(kind, chosen) for kind, chosen in ((SEEN, seen), (NEW, ~seen)) if chosen.any()]
     return tuple(_knowledge(kind, numbers, rows, chosen, bootstrap, notes) for kind, chosen in kinds)
+
+
+def _numbers(kept: Sequence[Fold], left_out: int, whole: int) -> Material:
+    """
+    Raises:
+        BadInput: as in `material`; it says whom judges left out, who may be all that is missing.
+    """
+    try:
+        return material(kept, None)
+    except BadInput as error:
+        if not left_out:
+            raise
+        without = f"{left_out} of {whole} examples, to which not every judge gave an exact distribution, are left out"
+        raise BadInput(f"{error}; {without}") from error
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from perse.errors import BadInput
 from perse.evaluation.alignment import Fold
-from perse.evaluation.shared_texts import crossed, to_draw, works
+from perse.evaluation.shared_texts import crossed, of_these_texts, to_draw, works
 from perse.evaluation.stacking.adding import Measured, Told, measure
 from perse.evaluation.stacking.crossing import CrossFitted, Models, Rows, columns, subsets
 from perse.evaluation.stacking.known import known_of
@@ -43,6 +43,8 @@ class Fitted:
     notes: tuple[str, ...]
     resamples: int
     seed: int
+    of_these_texts: bool = False
+    """Whether readers share texts and only readers were resampled, so that of other texts nothing is known."""
 
     def stacking(self, *, question: str, judge: StackedJudge, data: StackedData) -> Stacking:
         """The file's contents, of a data set without folds or one of them."""
@@ -185,7 +187,8 @@ def fit(
     bootstrap = of.bootstrap(resamples=resamples, seed=seed, resample=resample)
     notes = (*of.notes, *_fewer(raw), *crossed(of.examples, two_way=bootstrap.two_way))
     measured = measure(CrossFitted.of(of.rows, seed=seed), raw, bootstrap, on_progress=on_progress)
-    return Fitted(of.rows, measured, of.known, of.readers, notes, resamples, seed)
+    alone = of_these_texts(of.examples, two_way=bootstrap.two_way)
+    return Fitted(of.rows, measured, of.known, of.readers, notes, resamples, seed, alone)
 
 
 def _single_texts(examples: Sequence[Example]) -> list[PointwiseExample]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from perse.evaluation.stacking.adding import ALL, MEASURES, NEW, SEEN, WITHOUT_JUDGE
 from perse.evaluation.stacking.making import Fitted
+from perse.evaluation.verdict import ON_THESE_TEXTS
 from perse.results.result import Cell, Estimate, Interval, Result, Table
 from perse.results.words import shown
 from perse.stacking.sources import BIAS, IN_WORDS, JUDGE
@@ -70,36 +71,51 @@ def fit_result(fitted: Fitted, *, judged: bool, written: str | None, notes: Sequ
 
 def _answer(fitted: Fitted, *, judged: bool) -> str:
     levels, measured = fitted.measured.levels, fitted.measured
-    together = levels[ALL][_LED_BY]
+    together, best = levels[ALL][_LED_BY], WITHOUT_JUDGE if judged else ALL
+    if levels[best][_LED_BY].value is None:
+        return _no_order(levels[best][_LED_BY], together, judged=judged)
+    where = ON_THESE_TEXTS if fitted.of_these_texts else ""
     first = ""
     if judged:
-        first = f"{_adds(IN_WORDS[JUDGE], measured.added[JUDGE][_LED_BY], together)} "
-    best = WITHOUT_JUDGE if judged else ALL
+        first = f"{_adds(IN_WORDS[JUDGE], measured.added[JUDGE][_LED_BY], together, where)} "
     gain = measured.over.get((best, IN_WORDS[BIAS]))
-    than = f", {_than(IN_WORDS[BIAS], gain[_LED_BY], levels[best][_LED_BY])}" if gain else ""
+    than = f", {_than(IN_WORDS[BIAS], gain[_LED_BY], levels[best][_LED_BY], where)}" if gain else ""
     numbers = "The numbers alone reach" if judged else "The numbers that need no judge reach"
     both = f"; with it {shown(together, digits=_DIGITS)}" if judged else ""
     return f"{first}{numbers} a tau-b of {shown(levels[best][_LED_BY], digits=_DIGITS)}{than}{both}."
 
 
-def _adds(what: str, gain: Estimate, together: Estimate) -> str:
+def _no_order(numbers: Estimate, together: Estimate, *, judged: bool) -> str:
+    """Of numbers that say the same of all texts, as of new ones for readers of whom nothing is shown: what a judge orders is then all that there is,
+    and no difference says so."""
+    none = "The numbers that need no judge put no text before another here"
+    if judged and together.value is not None:
+        return f"{none}; with the language model they have a tau-b of {shown(together, digits=_DIGITS)}."
+    return f"{none}{', and neither does the language model' if judged else ''}: tau-b is {shown(numbers)}."
+
+
+def _adds(what: str, gain: Estimate, together: Estimate, where: str) -> str:
     """Better is said only where the whole interval is above 0, and the stacking better than chance; else no more than that of the order of texts,
-    for errors may fall where the order stays."""
+    for errors may fall where the order stays.
+
+    Args:
+        where: of which texts alone something is shown.
+    """
     capital, value = what[0].upper() + what[1:], shown(gain, digits=_DIGITS)
     if gain.above_zero and together.above_zero:
-        return f"{capital} adds {value} of Kendall's tau-b to the numbers that need no judge."
+        return f"{capital} adds {value} of Kendall's tau-b to the numbers that need no judge{where}."
     if gain.below_zero:
-        return f"{capital} adds nothing to the order of texts by the numbers that need no judge: with it Kendall's tau-b changes by {value}."
+        return f"{capital} adds nothing to the order of texts by the numbers that need no judge{where}: with it Kendall's tau-b changes by {value}."
     return f"{capital} is not shown to add anything to the order of texts by the numbers that need no judge: {value} of Kendall's tau-b."
 
 
-def _than(other: str, gain: Estimate, reached: Estimate) -> str:
+def _than(other: str, gain: Estimate, reached: Estimate, where: str) -> str:
     """As `_adds`."""
     value = shown(gain, digits=_DIGITS)
     if gain.above_zero and reached.above_zero:
-        return f"{value} more than {other}"
+        return f"{value} more than {other}{where}"
     if gain.below_zero:
-        return f"which is less than {other} reaches ({value})"
+        return f"which is less than {other} reaches{where} ({value})"
     return f"which is not shown to be more than {other} reaches ({value})"
 
 

@@ -135,3 +135,11 @@ def test_too_few_readers_are_told_in_a_sentence(train: list[PointwiseExample]) -
     asked, judgements = world(4, seed=2, knows=0.9)
     with pytest.raises(BadInput, match="4 readers are too few to fit on"):
         known(train, asked, {"judge": judgements})
+
+
+def test_readers_who_are_too_few_for_want_of_exact_distributions_are_told_so(train: list[PointwiseExample]) -> None:
+    asked, judgements = world(20, seed=2, knows=0.9)
+    rarely = [one if n < 3 else one.model_copy(update={"distribution": None}) for n, one in enumerate(judgements)]
+    said = "1 reader is too few .*; 157 of 160 examples, to which not every judge gave an exact distribution, are left out"
+    with pytest.raises(BadInput, match=said):
+        known(train, asked, {"judge": judgements, "rare": rarely})
