@@ -218,10 +218,12 @@ def _asked(example: VerbatimExample, chosen: bool) -> Example:
 
 
 def _name(own: Sequence[Path], folders: Sequence[Path], *, taken: Sequence[str]) -> str:
-    """A run's folder name, or the common beginning of its folds' names; the whole path if that is too short."""
+    """A run's folder name, or the common beginning of its folds' names; the whole path, or all of them, if that is too short or another's."""
     name = own[0].name if len(own) == 1 else commonprefix([folder.name for folder in own]).rstrip("-_. ")  # noqa: RUF071 (characters are meant, not parts of a path)
     alike = [folder for folder in folders if folder.name == own[0].name]
-    return str(own[0]) if not name or name in taken or len(alike) > 1 else name
+    if name and name not in taken and len(alike) <= 1:
+        return name
+    return next(one for one in (str(own[0]), " + ".join(map(str, own)), f"judge {len(taken) + 1}") if one not in taken)
 
 
 def run_costs(runs: Mapping[str, Sequence[ScoredRun]]) -> tuple[dict[str, Prices], dict[str, float]]:
