@@ -96,7 +96,7 @@ site: $(READY)
 
 # The licence of every package that is installed: docs/licences.md.
 licences: $(VLLM)
-	$(BIN)/python scripts/licences.py > work/licences.md && mv work/licences.md docs/licences.md
+	$(BIN)/python scripts/licences.py docs/licences.md
 
 # Slower: the embedded model, real vLLM on the CPU, a wheel in an empty environment, the report in a browser. Two files at a time,
 # each whole in one process, so that what a file shares (a trained judge, a vLLM server, a browser) is made once: some 12 GB.

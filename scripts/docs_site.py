@@ -3,7 +3,7 @@
     python scripts/docs_site.py work/docs && mkdocs build     # make site
 
 A page links to `../deploy/compose.yaml` as it lies in the repository; on the site a copy of it stands under `files/`, so that all of it can be
-read from a disk. The folder is made anew each time.
+read from a disk. The folder is made anew each time, whole or not at all; what somebody put there or changed there is never removed.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from made_folder import list_made, refuse_strangers
 from typer.testing import CliRunner
 
 from perse.commands.app import app
+from perse.errors import PerseError
+from perse.files.disk import aside
+from perse.formats.plain_files import own_text
 
 ROOT = Path(__file__).resolve().parent.parent
 BESIDE = "files"
 """The folder of copies on the site."""
-_MARK = ".made-by-docs-site"
 _COLUMNS = "110"
 _LINK = re.compile(r"\]\(((?:\.\./)+[^)#\s]+)(#[^)\s]*)?\)")
 PYTHON = {
@@ -46,24 +49,38 @@ def write_pages(out: Path) -> None:
     """All pages into `out`, which is made, or made anew.
 
     Raises:
-        SystemExit: something else than earlier pages lies there.
+        BadInput: something else than earlier pages lies there.
     """
-    if out.exists():
-        if not (out / _MARK).is_file():
-            sys.exit(f"{out} holds something else than the pages of the site; give another folder")
-        shutil.rmtree(out)
-    shutil.copytree(ROOT / "docs", out)
-    (out / _MARK).touch()
+    refuse_strangers(out)
+    fresh, old = aside(out), out.with_name(f".{out.name}.perse-old")
+    for left in (fresh, old):  # by a kill
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left)
+    _write(fresh)
+    list_made(fresh)
+    if out.is_dir():
+        out.rename(old)
+    fresh.rename(out)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _write(out: Path) -> None:
+    for file in sorted(one for one in (ROOT / "docs").rglob("*") if one.is_file()):
+        _copy(file, out / file.relative_to(ROOT / "docs"))
     for page in sorted(out.rglob("*.md")):
-        name, text = page.relative_to(out).as_posix(), page.read_text()
+        name, text = page.relative_to(out).as_posix(), own_text(page)
         for file in outside(name, text):
-            copy = out / BESIDE / file
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / file, copy)
-        page.write_text(with_copies(name, text))
+            _copy(ROOT / file, out / BESIDE / file)
+        page.write_text(with_copies(name, text), encoding="utf-8")
     (out / "reference").mkdir()
-    (out / "reference" / "commands.md").write_text(commands_page())
-    (out / "reference" / "python.md").write_text(python_page())
+    (out / "reference" / "commands.md").write_text(commands_page(), encoding="utf-8")
+    (out / "reference" / "python.md").write_text(python_page(), encoding="utf-8")
+
+
+def _copy(file: Path, copy: Path) -> None:
+    """Without its rights: those of a checkout that may only be read would keep the page from being written."""
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(file, copy)
 
 
 def outside(page: str, text: str) -> Iterator[str]:
@@ -115,4 +132,9 @@ def python_page() -> str:
 
 
 if __name__ == "__main__":
-    write_pages(Path(sys.argv[1]))
+    if len(sys.argv) != 2:
+        sys.exit("give the folder of the pages: python scripts/docs_site.py work/docs")
+    try:
+        write_pages(Path(sys.argv[1]))
+    except (PerseError, OSError) as error:
+        sys.exit(f"docs_site: {error}")

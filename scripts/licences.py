@@ -1,6 +1,6 @@
 """docs/licences.md: the licence of every package that an installation brings, as pip-licenses reads it from this environment.
 
-    python scripts/licences.py > docs/licences.md      # make licences
+    python scripts/licences.py docs/licences.md      # make licences
 
 Which extra brings what follows from the requirements that installed packages name. pip-licenses reads a package's licence from its metadata; where that has
 none, its licence file is named by its first line.
@@ -19,6 +19,9 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from perse.errors import PerseError
+from perse.files.disk import write_whole
 
 PROJECT = "perse-judge"
 CONSTRAINTS = Path(__file__).resolve().parent.parent / "constraints.txt"
@@ -129,4 +132,9 @@ def _linked(name: str, address: str) -> str:
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    if len(sys.argv) != 2:
+        sys.exit("give the file of the page: python scripts/licences.py docs/licences.md")
+    try:
+        write_whole(Path(sys.argv[1]), page())
+    except PerseError as error:
+        sys.exit(f"licences: {error}")

@@ -21,6 +21,7 @@ from perse.batch.scored import ScoredRun, read_run
 from perse.data.load import load_examples
 from perse.errors import BadInput
 from perse.evaluation.alignment import Fold
+from perse.files.belongings import resolved
 from perse.files.runlog import read_manifest
 from perse.judgement import Judgement, Prices
 from perse.records import ChoiceReference, Example, Pair, PairwiseExample, PointwiseExample, VerbatimExample
@@ -77,6 +78,7 @@ def gather(folders: Sequence[Path], train_data: Path | None = None) -> Gathered:
         BadInput: a run given twice; runs without a common example, or of examples with the same id that differ; or judges that
             were not scored on the same folds.
     """
+    refuse_twice(folders)
     by_fold: dict[int | None, list[tuple[Path, ScoredRun]]] = defaultdict(list)
     for folder in folders:
         run = read_run(folder)
@@ -85,7 +87,6 @@ def gather(folders: Sequence[Path], train_data: Path | None = None) -> Gathered:
     if len(counts) != 1:
         shown = ", ".join(f"fold {fold}: {len(runs)}" for fold, runs in by_fold.items())
         raise BadInput(f"every judge must be scored on the same folds; found runs of {shown or 'nothing'}")
-    _refuse_twice(folders)
     names: list[str] = []
     for nth in range(counts.pop()):
         names.append(_name([runs[nth][0] for runs in by_fold.values()], folders, taken=names))
@@ -105,10 +106,15 @@ def gather(folders: Sequence[Path], train_data: Path | None = None) -> Gathered:
     return Gathered(judges, of_judges, folds, missing, tuple(notes))
 
 
-def _refuse_twice(folders: Sequence[Path]) -> None:
+def refuse_twice(folders: Sequence[Path]) -> None:
+    """Before any is read: runs may be many.
+
+    Raises:
+        BadInput: a run is given twice, in whatever words.
+    """
     seen: set[Path] = set()
     for folder in folders:
-        place = folder.resolve()
+        place = resolved(folder)
         if place in seen:
             raise BadInput(f"{folder} is given twice; give each run once")
         seen.add(place)
@@ -218,10 +224,12 @@ def _asked(example: VerbatimExample, chosen: bool) -> Example:
 
 
 def _name(own: Sequence[Path], folders: Sequence[Path], *, taken: Sequence[str]) -> str:
-    """A run's folder name, or the common beginning of its folds' names; the whole path if that is too short."""
+    """A run's folder name, or the common beginning of its folds' names; the whole path, or all of them, if that is too short or another's."""
     name = own[0].name if len(own) == 1 else commonprefix([folder.name for folder in own]).rstrip("-_. ")  # noqa: RUF071 (characters are meant, not parts of a path)
     alike = [folder for folder in folders if folder.name == own[0].name]
-    return str(own[0]) if not name or name in taken or len(alike) > 1 else name
+    if name and name not in taken and len(alike) <= 1:
+        return name
+    return next(one for one in (str(own[0]), " + ".join(map(str, own)), f"judge {len(taken) + 1}") if one not in taken)
 
 
 def run_costs(runs: Mapping[str, Sequence[ScoredRun]]) -> tuple[dict[str, Prices], dict[str, float]]:

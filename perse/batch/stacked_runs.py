@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perse.batch.comparing import OWN
+from perse.batch.comparing import OWN, refuse_twice
 from perse.batch.scored import ScoredRun, read_run
 from perse.batch.sharded.reading import is_sharded
 from perse.batch.sharded.starting import JUDGE
@@ -47,6 +47,7 @@ def read_judged(folders: Sequence[Path], train_data: Path | None = None) -> Judg
         BadInput: runs of several judges, questions or data sets; of profiles that are not the readers' own; one that is not finished; an
             example that was asked twice; or no training side.
     """
+    refuse_twice(folders)
     runs = [(folder, read_run(folder)) for folder in folders]
     for folder, run in runs:
         _refuse_others_profiles(folder)

@@ -19,7 +19,7 @@ from perse.data.dataset.folder import EVIDENCE, DataSet, evidence_of, load_folde
 from perse.data.dataset.parquet import parquet_bytes
 from perse.data.evidence.guard import check_evidence
 from perse.data.evidence.making import Penalties, evidence_rows, with_evidence
-from perse.data.evidence.table import EvidenceRow
+from perse.data.evidence.table import EvidenceMade, EvidenceRow
 from perse.data.pseudonyms import pseudonym, salt_from_seed
 from perse.data.works import works
 from perse.errors import BadInput
@@ -76,16 +76,16 @@ def add_evidence(folder: Path, vectors: KeptVectors, *, seed: int = 0, on_progre
             penalties.append(pair)
         content = parquet_bytes(EVIDENCE, rows)
         digest = hashlib.sha256(content).hexdigest()
-        said = {
-            "sha256": digest,
-            "made_of": evidence_of(folder),
-            "model": vectors.model,
-            "model_sha256": vectors.digest,
-            "seed": seed,
-            "penalties": [list(pair) for pair in penalties],
-        }
+        said = EvidenceMade(
+            sha256=digest,
+            made_of=evidence_of(folder),
+            model=vectors.model,
+            model_sha256=vectors.digest,
+            seed=seed,
+            penalties=tuple(penalties),
+        )
         files = {**data.manifest.get("files", {}), EVIDENCE: digest}
-        manifest = {**data.manifest, "evidence": said, "files": files}
+        manifest = {**data.manifest, "evidence": said.model_dump(mode="json"), "files": files}
         update_files(folder, {EVIDENCE: content, MANIFEST: manifest_text(manifest).encode()})
     return Added(folder, tuple(rows), tuple(penalties))
 
@@ -113,10 +113,10 @@ def evidence_for(
     data = load_folder(folder)
     if not data.evidence:
         raise BadInput(f"{folder} has no evidence; make it first: perse data evidence {folder}")
-    said = data.manifest["evidence"]
-    if said["model_sha256"] != vectors.digest:
+    said = EvidenceMade.model_validate(data.manifest["evidence"])
+    if said.model_sha256 != vectors.digest:
         raise BadInput(
-            f"the evidence of {folder} was made with the embedding model {said['model']} (sha256 {said['model_sha256'][:12]}), and this is {vectors.model} "
+            f"the evidence of {folder} was made with the embedding model {said.model} (sha256 {said.model_sha256[:12]}), and this is {vectors.model} "
             f"({vectors.digest[:12]}); give that one with --embedding-model"
         )
     data.examples("valid", fold)  # refuses a fold that is not there
@@ -131,10 +131,10 @@ def evidence_for(
         training_readers(data.rows, fold),
         works(reviews) if new else {},
         vectors,
-        penalties=tuple(said["penalties"][fold or 0]),
+        penalties=said.penalties[fold or 0],
         names=_names_there(data, kept),
         new_texts=new,
-        seed=said["seed"],
+        seed=said.seed,
         on_progress=on_progress,
     )
 

@@ -4,6 +4,9 @@
 a tab or a line break gets an apostrophe before it, and so does one that begins with apostrophes and then one of these, so that
 `plain` gives back exactly what was written: take one apostrophe off a cell that begins so. Numbers stay as they are, whether
 they are numbers or written as text.
+
+A spreadsheet whose decimal mark is the comma takes cells apart at semicolons, and one that is asked to at tabs; to it a quote within a line is a
+letter, and a line break ends the row. So within a text, too, what follows these gets an apostrophe where it begins a formula (`;=1`, but not `;-)`).
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ Cell = str | int | float | None
 
 _FORMULA = re.compile(r"'*\s*[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20][\s\S]")
 _GUARDED = re.compile(r"'" + _FORMULA.pattern)
+_WITHIN = re.compile(r"([;\t\r\n]\s*)(?='*[=+\-@\uff0b\uff0d\uff1d\uff20][^)])")
+_GUARDED_WITHIN = re.compile(r"([;\t\r\n]\s*)'(?='*[=+\-@\uff0b\uff0d\uff1d\uff20][^)])")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 
 
@@ -30,12 +35,14 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[Cell]], *, line_end:
 
 
 def guarded(cell: Cell) -> Cell:
-    """A cell that no spreadsheet computes."""
-    if not isinstance(cell, str) or _NUMBER.fullmatch(cell) or not _FORMULA.match(cell):
+    """A cell that no spreadsheet computes, nor any part of it."""
+    if not isinstance(cell, str) or _NUMBER.fullmatch(cell):
         return cell
-    return f"'{cell}"
+    return ("'" if _FORMULA.match(cell) else "") + _WITHIN.sub(r"\1'", cell)
 
 
 def plain(cell: str) -> str:
     """What `guarded` was given, from what stands in the file."""
-    return cell[1:] if _GUARDED.match(cell) and not _NUMBER.fullmatch(cell) else cell
+    if _NUMBER.fullmatch(cell):
+        return cell
+    return _GUARDED_WITHIN.sub(r"\1", cell[1:] if _GUARDED.match(cell) else cell)

@@ -137,6 +137,13 @@ def json_kind(value: object) -> str:
 
 
 def shortened(value: object) -> str:
-    """A value as a message shows it: as JSON on one line, cut after 40 characters."""
-    text = "too much" if too_deep(value) else json.dumps(value, ensure_ascii=False, default=str)
+    """A value as a message shows it: as JSON on one line, cut after 40 characters; of a Python program's that JSON has no place for, what it is."""
+    try:
+        text = "too much" if too_deep(value) else json.dumps(value, ensure_ascii=False, default=str)
+    except (
+        TypeError,
+        ValueError,
+        RecursionError,
+    ):  # keys that are tuples, numbers of 10,000 digits, tuples within tuples without end
+        text = json_kind(value)
     return text if len(text) <= 40 else text[:37] + "..."

@@ -105,6 +105,8 @@ class TableRow:
         return None if value is None else str(value)
 
 
+_BITS = 1024
+"""Of a whole number that a float holds; one that is longer is infinite, and no id and no score."""
 _WANTED = {"text": "a text", "review": "what the reader wrote"}
 
 
@@ -169,16 +171,34 @@ def _of_frame(frame: Frame, name: str) -> Iterable[Any]:
 
     try:
         table = pa.table(frame)
-    except (pa.ArrowException, ValueError, TypeError) as error:
+    except Exception as error:  # noqa: BLE001 - whatever the library that made it raises, and Arrow of numbers too large for it
         if (values := _of_series(frame)) is not None:
             return values
-        said = next(iter(str(error).splitlines()), type(error).__name__)
         raise BadInput(
-            f"the {name}: the data frame has a column that is no plain one ({said}); give each column one type and a name of its own"
+            f"the {name}: the data frame has a column that is no plain one ({_said(error)}); give each column one type and a name of its own"
         ) from None
     if twice := [column for column, times in Counter(table.column_names).items() if times > 1]:
         raise BadInput(f"the {name}: the data frame has two columns called '{twice[0]}'; rename one")
-    return (row for batch in table.to_batches(max_chunksize=1024) for row in batch.to_pylist())
+    return _of_arrow(table, name)
+
+
+def _of_arrow(table: Any, name: str) -> Iterator[dict[str, Any]]:
+    """The rows of an Arrow table, which holds more than Python has: times after the year 9999, zones that are not known here, bytes in the place of
+    text."""
+    for batch in table.to_batches(max_chunksize=1024):
+        columns: dict[str, list[Any]] = {}
+        for column, values in zip(batch.schema.names, batch.columns, strict=True):
+            try:
+                columns[column] = values.to_pylist()
+            except Exception as error:  # noqa: BLE001 - Arrow's own, and those of Python's dates and texts
+                raise BadInput(
+                    f"the {name}: column '{column}' holds what cannot be read ({_said(error)}); give it as text, or leave the column out"
+                ) from None
+        yield from (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+
+
+def _said(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _of_series(column: Frame) -> list[Any] | None:
@@ -187,9 +207,9 @@ def _of_series(column: Frame) -> list[Any] | None:
 
     try:
         values = pa.chunked_array(column)
-    except (pa.ArrowException, ValueError, TypeError):
+        return None if pa.types.is_struct(values.type) else values.to_pylist()
+    except Exception:  # noqa: BLE001 - as above
         return None
-    return None if pa.types.is_struct(values.type) else values.to_pylist()
 
 
 def _plain(value: Any) -> Any:
@@ -197,10 +217,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str) or value is None or isinstance(value, bool):
         return value
     if isinstance(value, Integral):
-        return int(value)
+        return number if (number := int(value)).bit_length() < _BITS else float_of(number)
     if isinstance(value, Real | Decimal):
         number = float_of(value)
         return None if math.isnan(number) else number
     if isinstance(value, date):  # a datetime, too
         return None if value != value else value.isoformat()  # pandas' NaT is one, and not itself
+    if type(value).__name__ == "NAType":  # pandas.NA, as `to_dict` leaves it
+        return None
     return value

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from perse.errors import BadInput
@@ -59,7 +60,7 @@ def read_tables(
     past = reviews_in(reviews, new, columns, scale=scale or (1, 10))
     only = None if candidates is None else candidates_in(candidates, columns)
     ids = {"reviewer_id": past.numbered, "item_id": new.numbered}
-    asked = everyone(past.reviews, new.by_id, only=only, k=k, scale=scale)
+    asked = everyone(past.reviews, new.by_id, only=only, k=None if k is None else int(k), scale=scale)
     return Read(asked, frozenset(name for name, numbered in ids.items() if numbered))
 
 
@@ -171,7 +172,7 @@ def _check(columns: Mapping[str, str], k: int | None) -> None:
     Raises:
         BadInput: a field that is none, or a column that is no name; no number of reviews.
     """
-    if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 0):
+    if k is not None and (isinstance(k, bool) or not isinstance(k, Integral) or k < 0):
         raise BadInput(
             f"k is {shortened(k)}, expected how many reviews of each reader are shown, from 0 up; None shows as many as fit"
         )

@@ -11,6 +11,9 @@ from perse.errors import BadInput, ModelNotFound
 
 EMBEDDING_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 _PLAIN = "A ferryman waits ten years for a letter."
+_OTHER = "Two sisters build a tower on a hill that nobody wants."
+_ONE = 1e-6
+"""By which numbers of one vector differ where texts are embedded beside others."""
 _ANOTHER = "give another --embedding-model"
 
 
@@ -85,4 +88,11 @@ def unit_vectors(model: Any, name: str, texts: Sequence[str]) -> Any:
         raise BadInput(f"the embedding model {name} gives vectors that are no numbers; {_ANOTHER}")
     if not made.any() and not encoded([_PLAIN]).any():  # of these texts it may know no word, and still be a model
         raise BadInput(f"the embedding model {name} gives vectors of length 0; {_ANOTHER}")
+    if _all_one(made) and _all_one(np.concatenate([made[:1], encoded([_PLAIN, _OTHER])])):  # these texts may be alike
+        raise BadInput(f"the embedding model {name} gives every text the same vector; {_ANOTHER}")
     return made
+
+
+def _all_one(vectors: Any) -> bool:
+    """Whether all are the same, and none is of length 0, which says that a text has no known word."""
+    return bool(vectors.any() and (abs(vectors - vectors[0]) < _ONE).all())

@@ -19,7 +19,7 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 
 from perse.errors import BadInput
-from perse.files.disk import write_whole
+from perse.files.disk import sweep_temporaries, write_whole
 from perse.files.runlog import file_digest, make_folder
 from perse.formats.json_text import parsed
 from perse.formats.plain_files import own_bytes
@@ -129,6 +129,7 @@ def opened(folder: Path, files: Mapping[str, Path], minutes: float, say: Callabl
                 "another --out, or give the same files and minutes"
             )
         return Journal(folder, kept, say)
+    sweep_temporaries(folder)  # of one that was killed before its first line was there
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(f"{folder} is there and holds something else; choose another --out")
     make_folder(folder)

@@ -29,6 +29,7 @@ from perse.evaluation.stats.results import Evaluation, Resample
 from perse.evaluation.telling import evaluation_result
 from perse.files.own_files import refuse_inputs, write_together
 from perse.files.path_names import place_named, run_around
+from perse.files.replacing import settle
 from perse.files.runlog import MANIFEST, environment, file_digest, read_manifest, what_it_is
 from perse.judging.loop import JUDGEMENTS
 from perse.models.vectors import KeptVectors
@@ -156,6 +157,7 @@ def _refuse_strangers(out: Path) -> None:
     """Refuse to replace anything but a report."""
     if out.is_file():
         raise BadInput(f"{out} is a file; give a folder for the report")
+    settle(out)  # what a kill left half in its place, by which it is not known
     if not out.exists():
         return
     if (out / MANIFEST).exists():

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from perse.drawing.figure import Figure
 from perse.errors import BadInput
 from perse.files.own_files import write_together
+from perse.files.replacing import settle
 from perse.files.runlog import MANIFEST
 from perse.formats.plain_files import own_bytes
 from perse.results.result import Result
@@ -59,6 +60,7 @@ def refuse_other(out: Path, *, result: str, what: str) -> None:
     """
     if out.is_file():
         raise BadInput(f"{out} is a file; give a folder for the report")
+    settle(out)  # what a kill left half in its place, by which it is not known
     if not out.exists() or all(entry.name.startswith(".") for entry in out.iterdir()):
         return
     try:

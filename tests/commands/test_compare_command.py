@@ -196,6 +196,13 @@ def test_runs_of_one_name_go_by_their_paths(tmp_path: Path) -> None:
     assert list(gather(runs).judges) == [str(each) for each in runs]
 
 
+def test_judges_of_folds_whose_names_begin_alike_are_all_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The common beginning of the one's folds is the name of the other's first run, from its own folder the whole path."""
+    monkeypatch.chdir(tmp_path)
+    runs = [run(Path(name), fold=number % 2) for number, name in enumerate(["base-0", "base-1", "base", "base-again"])]
+    assert list(gather(runs).judges) == ["base", "base + base-again"]
+
+
 def test_judgements_of_no_example_are_refused(tmp_path: Path) -> None:
     stray = labels(EXAMPLES, noise=1, seed=0)
     stray[0] = stray[0].model_copy(update={"id": "stray"})

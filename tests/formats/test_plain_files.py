@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 import perse
+from perse.batch.sharded.shard import rows_of
 from perse.data.dataset.parquet import read_parquet
 from perse.data.examples_file import read_examples
+from perse.data.sources.lines import read_records
 from perse.errors import BadInput
 from perse.files.belongings import digest_of, manifest_of, written_in
 from perse.files.runlog import file_digest
@@ -36,6 +38,11 @@ def device(path: Path) -> None:
     path.symlink_to("/dev/zero")
 
 
+def refused_where_it_is(count: int | None) -> None:
+    if count is None:
+        raise BadInput("is no plain file; move it away, as who reads all of it says")
+
+
 READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "bytes": ("x", own_bytes),
     "text": ("x", own_text),
@@ -43,6 +50,8 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "YAML": ("x.yaml", read_yaml),
     "examples": ("examples.jsonl", read_examples),
     "packed examples": ("examples.jsonl.gz", read_examples),
+    "a raw table": ("x.parquet", lambda path: list(read_records(path))),
+    "a count of answers": ("0.parquet", lambda path: refused_where_it_is(rows_of(path))),
     "a table": ("reviews.parquet", lambda path: list(read_parquet(path))),
     "a study": ("study.json", lambda path: read_study(path.parent)),
     "a manifest": ("manifest.json", lambda path: manifest_of(path.parent)),
@@ -63,7 +72,9 @@ def test_what_never_ends_is_no_plain_file(tmp_path: Path, name: str, read: Calla
 def test_every_file_is_read_where_pipes_are_refused() -> None:
     """A module that reads by itself names a place of the system, of the package, or looks before."""
     home = Path(next(iter(perse.__path__)))
-    reading = re.compile(r"""\.read_bytes\(\)|\.read_text\(|\bopen\(["']rb|path\.open\(\)|pq\.read_schema|np\.load\(""")
+    reading = re.compile(
+        r"""\.read_bytes\(\)|\.read_text\(|\bopen\(["']rb|path\.open\(\)|pq\.read_schema|ParquetFile\(|read_metadata\(|np\.load\("""
+    )
     looks = re.compile(r"refuse_endless\(|refuse_other_than_plain\(|is_file\(\)|S_ISREG\(|files\(\"perse|/proc/")
     found = {
         str(file.relative_to(home)): text

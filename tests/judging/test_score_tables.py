@@ -276,3 +276,64 @@ def test_what_stands_in_a_notebook_is_escaped_and_small() -> None:
     alone = many[0]._repr_html_()
     assert hostile not in alone and "expected" in alone and "None" not in alone
     assert Judgements()._repr_html_().startswith("<table>")
+
+
+HUGE = 10**5000
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (("ann", "a", {(1, 2): 3}, 5), "row 1: field 'review': found an object, expected a text"),
+        (("ann", "a", "b", HUGE), "row 1: field 'score': found Infinity, expected a number from 1 to 10"),
+        ((HUGE, "a", "b", 5), "row 1: field 'reviewer_id': found Infinity, expected an id"),
+    ],
+)
+def test_a_value_that_json_has_no_place_for_is_told_all_the_same(row: tuple[Any, ...], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        asked([row], TEXTS)
+
+
+class Broken:
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        raise RuntimeError("the connection is gone")
+
+
+def not_utf8() -> pa.Array:
+    return pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff")])
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (
+            pa.array([10**18], pa.timestamp("s")),
+            "column 'seen' holds what cannot be read .*; give it as text, or leave the column out",
+        ),
+        (pa.array([1], pa.timestamp("us", tz="No/Where")), "column 'seen' holds what cannot be read"),
+        (pa.array([10**17], pa.date64()), "column 'seen' holds what cannot be read"),
+        (pa.array([2**62], pa.duration("s")), "column 'seen' holds what cannot be read"),
+        (not_utf8(), "column 'seen' holds what cannot be read"),
+    ],
+    ids=["far", "no zone", "far day", "long", "no text"],
+)
+def test_a_column_that_python_cannot_hold_is_named(value: pa.Array, said: str) -> None:
+    table = pa.table({"user": ["ann"], "text": ["a"], "review": ["b"], "score": [5], "seen": value})
+    with pytest.raises(BadInput, match=f"the reviews: {said}"):
+        asked(table, TEXTS)
+
+
+def test_a_frame_that_cannot_be_given_to_arrow_is_a_sentence() -> None:
+    pandas = pytest.importorskip("pandas")
+    for frame in (pandas.DataFrame({"score": [10**30]}), Broken()):
+        with pytest.raises(BadInput, match="the reviews: the data frame has a column that is no plain one"):
+            asked(frame, TEXTS)
+
+
+def test_a_missing_value_of_pandas_is_missing_in_a_dict_too() -> None:
+    pandas = pytest.importorskip("pandas")
+    row = {"user": "ann", "item": pandas.NA, "text": "a", "review": "b", "score": 5, "time": pandas.NA}
+    [past] = asked([row], ["new"], k=np.int64(1))[0].profile
+    assert past.time is None and past.item_id is not None and past.item_id.startswith("t")
+    with pytest.raises(BadInput, match="row 1: field 'score': found null"):
+        asked([row | {"score": pandas.NA}], TEXTS)

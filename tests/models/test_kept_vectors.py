@@ -111,6 +111,7 @@ def of_another_kind(texts: object, **_: object) -> None:
         (lambda texts, **_: np.full((len(texts), 2), np.nan), "gives vectors that are no numbers"),
         (lambda texts, **_: np.ones(len(texts)), "gives vectors that are no numbers"),
         (lambda texts, **_: np.zeros((len(texts), 2)), "gives vectors of length 0"),
+        (lambda texts, **_: np.full((len(texts), 2), 0.5) + 1e-8 * len(texts), "gives every text the same vector"),
         (of_another_kind, r"cannot be used \(KeyError: 'sentence_embedding'\)"),
     ],
 )
@@ -133,6 +134,15 @@ def test_a_model_that_knows_no_word_of_the_texts_at_hand_is_one_all_the_same(
     )
     monkeypatch.setattr("perse.models.opening.sentence_embeddings", lambda name: known)
     assert not KeptVectors(str(made_model))(["???"]).any()
+
+
+def test_a_model_that_takes_the_texts_at_hand_for_one_is_one_all_the_same(
+    made_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is asked about a single new text, or about texts that differ in case alone."""
+    lower = SimpleNamespace(encode=lambda texts, **_: np.array([[1.0, len(set(text.lower()))] for text in texts]))
+    monkeypatch.setattr("perse.models.opening.sentence_embeddings", lambda name: lower)
+    assert len(KeptVectors(str(made_model))(["A ferry", "a ferry"])) == 2 and len(KeptVectors(str(made_model))(["one"])) == 1
 
 
 def test_a_folder_that_is_no_model_is_refused_before_all_below_it_is_read(tmp_path: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from kills import killed_at
 
 from perse.errors import BadInput
 from perse.quickstart.journal import NAME, Journal, Ran, opened
@@ -58,6 +60,15 @@ def test_a_folder_of_somebody_else_stays_as_it_is(files: dict[str, Path], tmp_pa
     with pytest.raises(BadInput, match="is there and holds something else"):
         opened(other / "mine.txt", files, 10, print)
     assert [path.name for path in other.iterdir()] == ["mine.txt"]
+
+
+def test_a_quickstart_that_was_killed_at_its_first_line_goes_on(files: dict[str, Path], tmp_path: Path) -> None:
+    event = 0
+    while killed_at(event, lambda: opened(tmp_path / "out", files, 10, lambda _: None), tmp_path / "out"):
+        assert opened(tmp_path / "out", files, 10, lambda _: None).kept.minutes == 10
+        shutil.rmtree(tmp_path / "out")
+        event += 1
+    assert event > 3
 
 
 def test_other_files_and_another_budget_are_another_quickstart(files: dict[str, Path], tmp_path: Path) -> None:

@@ -9,10 +9,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
+from kills import killed_at
 from places import ROOT
+
+from perse.errors import BadInput
 
 
 @pytest.fixture
@@ -25,6 +28,8 @@ def site(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_the_site_builds_without_a_warning_and_loads_nothing_from_elsewhere(site: ModuleType, tmp_path: Path) -> None:
     """Strict: a page left out of the navigation, a link to nothing and an anchor that is not there are warnings."""
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts" / "made_folder.py", tmp_path / "scripts")
     site.write_pages(tmp_path / "work" / "docs")
     around = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)}
     built = subprocess.run([sys.executable, "-m", "mkdocs", "build"], cwd=tmp_path, env=around, capture_output=True, text=True)
@@ -61,6 +66,86 @@ def test_a_link_to_a_file_of_the_repository_leads_to_its_copy(site: ModuleType) 
 
 def test_a_folder_of_something_else_is_not_made_anew(site: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "mine.md").write_text("mine")
-    with pytest.raises(SystemExit, match="holds something else than the pages of the site"):
+    with pytest.raises(BadInput, match=r"is made anew, and mine.md in it was not made by this script; move it elsewhere"):
         site.write_pages(tmp_path)
     assert (tmp_path / "mine.md").read_text() == "mine"
+
+
+@pytest.fixture
+def small(site: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository of one page that links to a file outside docs/, in a folder with a space in its name."""
+    root = tmp_path / "a checkout"
+    (root / "docs").mkdir(parents=True)
+    (root / "docs" / "index.md").write_text("# Ünder [it](../deploy.yaml)\n", encoding="utf-8")
+    (root / "docs" / ".#index.md").symlink_to("somebody@a-machine.4711")  # an editor's, of a page that is being changed
+    (root / "deploy.yaml").write_text("a: 1\n")
+    for file in root.rglob("*"):
+        file.chmod(0o500 if file.is_dir() else 0o400, follow_symlinks=False) if not file.is_symlink() else None
+    monkeypatch.setattr(site, "ROOT", root)
+    monkeypatch.setattr(site, "commands_page", lambda: "commands")
+    monkeypatch.setattr(site, "python_page", lambda: "python")
+    return tmp_path / "work" / "docs"
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_pages_are_made_anew_from_a_checkout_that_may_only_be_read(site: ModuleType, small: Path) -> None:
+    site.write_pages(small)
+    first = everything(small)
+    assert first.keys() == {".made.json", "index.md", "files/deploy.yaml", "reference/commands.md", "reference/python.md"}
+    assert all(file.stat().st_mode & 0o200 for file in [small, *small.rglob("*")])
+    site.write_pages(small)
+    assert everything(small) == first and [one.name for one in small.parent.iterdir()] == ["docs"]
+
+
+def test_what_somebody_put_or_changed_among_the_pages_is_not_removed_when_they_are_made_anew(
+    site: ModuleType, small: Path
+) -> None:
+    site.write_pages(small)
+    (small / "files" / "notes").mkdir()
+    mine = small / "files" / "notes" / "thesis.txt"
+    mine.write_text("mine")
+    with pytest.raises(BadInput, match=r"files/notes/thesis.txt in it was not made by this script; move it elsewhere"):
+        site.write_pages(small)
+    assert mine.read_text() == "mine"
+    shutil.rmtree(small / "files" / "notes")
+    (small / "index.md").write_text("# Mine\n")
+    with pytest.raises(BadInput, match=r"index.md in it was changed since made by this script"):
+        site.write_pages(small)
+    assert (small / "index.md").read_text() == "# Mine\n"
+
+
+def test_pages_are_not_written_through_a_link(site: ModuleType, small: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    small.parent.mkdir()
+    small.symlink_to(tmp_path / "mine")
+    with pytest.raises(BadInput, match="is a link, and is not made anew; move it away"):
+        site.write_pages(small)
+    assert small.is_symlink() and not [*(tmp_path / "mine").iterdir()]
+
+
+def test_pages_that_a_kill_interrupted_are_made_by_the_same_command(site: ModuleType, small: Path) -> None:
+    site.write_pages(small)
+    whole, event = everything(small), 0
+    while killed_at(event, lambda: site.write_pages(small), small.parent):
+        assert not small.exists() or everything(small) == whole
+        site.write_pages(small)
+        assert everything(small) == whole and [one.name for one in small.parent.iterdir()] == ["docs"]
+        event += 3
+    assert event > 10
+
+
+def test_mkdocs_does_not_empty_a_folder_that_holds_somebodys_files(site: ModuleType, tmp_path: Path) -> None:
+    made = importlib.import_module("made_folder")
+    folder = SimpleNamespace(site_dir=str(tmp_path / "site"))
+    made.on_pre_build(folder)
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "index.html").write_text("page")
+    made.on_post_build(folder)
+    made.on_pre_build(folder)
+    (tmp_path / "site" / "thesis.txt").write_text("mine")
+    with pytest.raises(SystemExit, match=r"thesis.txt in it was not made by this script"):
+        made.on_pre_build(folder)
+    assert "hooks: [scripts/made_folder.py]" in (ROOT / "mkdocs.yml").read_text()

@@ -105,7 +105,9 @@ def read_table(path: Path) -> pa.Table:
 
 
 def rows_of(path: Path) -> int | None:
-    """How many answers a file has, by its footer alone; None where that is damaged."""
+    """How many answers a file has, by its footer alone; None where that is damaged, or it is no file."""
+    if not path.is_file():  # a pipe would be waited for without end
+        return None
     try:
         return parquet.read_metadata(path).num_rows  # type: ignore[no-any-return]
     except (pa.ArrowException, OSError):

@@ -28,7 +28,7 @@ from pydantic import TypeAdapter, ValidationError
 from perse.data.dataset.card import data_card
 from perse.data.dataset.parquet import read_parquet, write_parquet
 from perse.data.evidence.guard import check_evidence
-from perse.data.evidence.table import EvidenceRow
+from perse.data.evidence.table import EvidenceMade, EvidenceRow
 from perse.data.leaks import check_leaks
 from perse.data.profiles.epochs import redrawn
 from perse.data.profiles.profiles import ExampleRow
@@ -322,13 +322,20 @@ def _evidence(
         BadInput: it is not.
     """
     again = "make it again with perse data evidence"
-    said = manifest["evidence"]
-    if not isinstance(said, dict) or said.get("made_of") != evidence_of(path):
+    folds: list[int | None] = [None] if manifest["options"]["folds"] is None else [*range(manifest["options"]["folds"])]
+    try:
+        said = EvidenceMade.model_validate(manifest["evidence"])
+    except ValidationError as error:
+        raise BadInput(f"{path / 'manifest.json'}: evidence, {explain(error)}; {again}") from None
+    if len(said.penalties) != len(folds):
+        raise BadInput(
+            f"{path / 'manifest.json'}: evidence has penalties of {len(said.penalties)} folds, expected {len(folds)}; {again}"
+        )
+    if said.made_of != evidence_of(path):
         raise BadInput(f"{path / EVIDENCE}: was made of other reviews or examples than lie beside it; {again}")
-    if not (path / EVIDENCE).is_file() or said.get("sha256") != file_digest(path / EVIDENCE):
+    if not (path / EVIDENCE).is_file() or said.sha256 != file_digest(path / EVIDENCE):
         raise BadInput(f"{path / EVIDENCE}: is absent or was changed since it was made; {again}")
     known = [EvidenceRow(**row) for row in read_parquet(path / EVIDENCE)]
-    folds: list[int | None] = [None] if manifest["options"]["folds"] is None else [*range(manifest["options"]["folds"])]
     for fold in folds:
         mine = [row for row in known if row.fold == fold]
         check_evidence(mine, reviews, training_readers(rows, fold), new_texts=new_texts(manifest))

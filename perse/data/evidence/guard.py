@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import inf
 from statistics import fmean, pstdev
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from perse.data.evidence.table import EvidenceRow
 from perse.errors import BadInput
 from perse.records import Review
+from perse.records.pointwise import LARGEST
 
 SURELY = 6.0
 """Standard errors by which estimates must rise with the scores that they should not know before it is called a leak."""
@@ -42,6 +44,11 @@ def check_evidence(
         raise BadInput(
             f"the evidence is of {len(by_review):,} reviews in {len(rows):,} rows, the data set has {len(reviews):,}; make it again "
             "with perse data evidence"
+        )
+    if unusable := [row.review_id for row in rows if not (abs(row.estimate) <= LARGEST and 0 < row.shrinkage < inf)]:
+        raise BadInput(
+            f"estimates or shrinkages in the evidence are no numbers that can be used, the first of review {unusable[0]}; make it again with perse data "
+            "evidence"
         )
     _refuse("the evidence of a training reader is made with their own scores", _wrong_part(rows, reviews, readers))
     _refuse("other readers' scores in the evidence are not theirs alone", _wrong_others(rows, reviews, readers, new_texts))

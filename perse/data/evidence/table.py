@@ -1,8 +1,13 @@
-"""A row of `evidence.parquet`: what the training side says of the text of one review, without its reader."""
+"""A row of `evidence.parquet`: what the training side says of the text of one review, without its reader; and what the manifest says of all rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from perse.strict import Strict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,3 +24,24 @@ class EvidenceRow:
     estimate: float
     shrinkage: float
     """As in `perse.records.Evidence`, which is made of a row."""
+
+
+_Penalty = Annotated[float, Field(gt=0)]
+
+
+class EvidenceMade(Strict):
+    """`evidence` in the manifest of a data set."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    sha256: str
+    """Of `evidence.parquet`."""
+    made_of: str
+    """sha256 over the reviews and examples."""
+    model: str
+    model_sha256: str
+    """Of the embeddings."""
+    seed: int = Field(ge=0)
+    """Of the parts that are left out in turn."""
+    penalties: tuple[tuple[_Penalty, _Penalty], ...]
+    """Of the weights and of readers' offsets, for each fold."""

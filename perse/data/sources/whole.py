@@ -12,6 +12,7 @@ from pathlib import Path
 from perse.data.sources.faults import BadRow, Faults
 from perse.errors import BadInput
 from perse.formats.json_text import DEEPEST, distinct_names, in_our_words, too_deep
+from perse.formats.plain_files import refuse_endless
 
 
 def array_records(path: Path, text: str, faults: Faults) -> Iterator[tuple[int, dict[str, object]]]:
@@ -70,6 +71,7 @@ def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
 
     if not path.exists():
         raise BadInput(f"{path}: no such file")
+    refuse_endless(path)
     number = 0
     try:
         with parquet.ParquetFile(path) as file:

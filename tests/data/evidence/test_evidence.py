@@ -2,9 +2,10 @@
 
 import hashlib
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
-from math import sqrt
+from math import inf, sqrt
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
@@ -330,3 +331,47 @@ def test_what_examples_cannot_be_told_is_said(data: DataSet, tmp_path: Path) -> 
 
 def _pair() -> PairwiseExample:
     return PairwiseExample(id="p", reviewer_id="u", aspect="Ending", profile=(), query=Pair(text_a="one", text_b="two"))
+
+
+def damaged(data: DataSet, out: Path, **said: Any) -> Path:
+    """A copy whose manifest says something else of the evidence; None: nothing."""
+    shutil.copytree(data.path, out)
+    manifest = json.loads((out / "manifest.json").read_text())
+    manifest["evidence"] = {name: value for name, value in {**manifest["evidence"], **said}.items() if value is not None}
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    return out
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"model_sha256": None}, "field 'model_sha256': field required"),
+        ({"model_sha256": 5}, "field 'model_sha256'"),
+        ({"penalties": None}, "field 'penalties': field required"),
+        ({"penalties": []}, "evidence has penalties of 0 folds, expected 1"),
+        ({"penalties": [[1]]}, "field 'penalties.0.1': field required"),
+        ({"penalties": [["a", "b"]]}, "field 'penalties.0.0': found \"a\", expected a number"),
+        ({"penalties": [[0, 0]]}, "field 'penalties.0.0'"),
+        ({"seed": -1}, "field 'seed'"),
+        ({"seed": None}, "field 'seed': field required"),
+    ],
+)
+def test_what_a_foreign_manifest_says_of_its_evidence_is_a_sentence(
+    data: DataSet, tmp_path: Path, said: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(BadInput, match=f"manifest.json.*{message}.*make it again with perse data evidence"):
+        load_folder(damaged(data, tmp_path / "copy", **said))
+
+
+@pytest.mark.parametrize(
+    "change", [{"estimate": inf}, {"estimate": 1e300}, {"shrinkage": -5.0}, {"shrinkage": 0.0}, {"shrinkage": inf}]
+)
+def test_numbers_of_foreign_evidence_that_cannot_be_used_are_refused_although_its_digest_holds(
+    data: DataSet, tmp_path: Path, change: dict[str, float]
+) -> None:
+    rows = [replace(row, **change) for row in data.evidence.values()]
+    write_parquet(tmp_path / "evidence.parquet", rows)
+    out = damaged(data, tmp_path / "copy", sha256=file_digest(tmp_path / "evidence.parquet"))
+    shutil.copy(tmp_path / "evidence.parquet", out)
+    with pytest.raises(BadInput, match="no numbers that can be used, the first of review .*; make it again"):
+        load_folder(out)
