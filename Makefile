@@ -11,8 +11,8 @@ marked = $(or $(shell grep -rl --include='test_*.py' 'mark\.$(1)\b' $(or $(TESTS
 # What the demo computes in: `make demo DTYPE=float32` on any CPU; by itself where the CPU has no instructions for 16 bits.
 DTYPE = $(shell $(BIN)/python -c "from perse.engines.sixteen_bit import slow_in_16_bit as slow; print('float32' if slow() else 'bfloat16')")
 export OMP_NUM_THREADS ?= $(shell nproc 2>/dev/null || echo 2)
-# Threads that sleep while they wait, as under the commands: two files of tests at a time share two cores.
-export OMP_WAIT_POLICY ?= PASSIVE
+# Threads that sleep soon while they wait, as under the commands: two files of tests at a time share two cores.
+export GOMP_SPINCOUNT ?= 1000
 export TOKENIZERS_PARALLELISM := false
 
 .PHONY: setup versions vllm browser demo servers test slow test-avx2 test-gpu site licences integration integration-avx2 cluster shown mutants lint format types check clean

@@ -26,6 +26,7 @@ WAYS: dict[str, dict[str, str]] = {
     "spinning (libgomp's default)": {},
     "GOMP_SPINCOUNT=10000": {"GOMP_SPINCOUNT": "10000"},
     "GOMP_SPINCOUNT=1000": {"GOMP_SPINCOUNT": "1000"},
+    "GOMP_SPINCOUNT=100": {"GOMP_SPINCOUNT": "100"},
     "OMP_WAIT_POLICY=PASSIVE": {"OMP_WAIT_POLICY": "PASSIVE"},
 }
 READ, WRITTEN, PREFIX, LEARNED = 256, 32, 768, 512

@@ -51,13 +51,14 @@ def clean(environment: MutableMapping[str, str]) -> None:
 
 
 def yield_threads(environment: MutableMapping[str, str]) -> None:
-    """Have OpenMP's threads sleep while they wait for each other, unless somebody has said how they wait.
+    """Have OpenMP's threads sleep soon while they wait for each other, unless somebody has said how they wait.
 
-    By default they spin, which takes the CPU from the very thread that is waited for where other work runs beside (docs/results.md,
-    benchmarks/threads.py).
+    By default they spin for milliseconds, which takes the CPU from the very thread that is waited for where other work runs beside. So many
+    rounds are some microseconds: most waits within an operation end in them (docs/results.md, benchmarks/threads.py). Of libgomp, which
+    torch has on Linux.
     """
     if not any(name in environment for name in _WAITING):
-        environment["OMP_WAIT_POLICY"] = "PASSIVE"
+        environment["GOMP_SPINCOUNT"] = "1000"
 
 
 def _is_address(value: str) -> bool:

@@ -217,7 +217,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str) or value is None or isinstance(value, bool):
         return value
     if isinstance(value, Integral):
-        return number if (number := int(value)).bit_length() < _BITS else float_of(number)
+        whole = int(value)
+        return whole if whole.bit_length() < _BITS else float_of(whole)
     if isinstance(value, Real | Decimal):
         number = float_of(value)
         return None if math.isnan(number) else number

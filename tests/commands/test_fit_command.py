@@ -232,7 +232,7 @@ def test_numbers_alone_are_measured_and_nothing_is_written(data: Path, tmp_path:
         (("RUN", "--data", "DATA"), "one of them"),
         (("--data", "DATA", "--out", "s.json"), "leave --out"),
         (("--data", "RUN"), "is no data set folder"),
-        (("RUN", "RUN"), "is in"),
+        (("RUN", "RUN"), "is given twice"),
         (("RUN",), "already holds a stacking"),
     ],
 )

@@ -13,21 +13,27 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from perse.evaluation.calibration.reliability import Promised, calibration_error, chance_errors, nearest_label, off_by_chance
 from perse.evaluation.stacking.crossing import CrossFitted, Rows
-from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.intervals import LEVEL
 from perse.evaluation.stats.ordinal import rps_values
 from perse.progress import OnProgress, counted, unseen
 from perse.results.result import Estimate, Interval
 from perse.scale import SCORES
-from perse.stacking.sources import BIAS, IN_WORDS, JUDGE, OTHERS
+from perse.stacking.sources import BIAS, CONTENT, IN_WORDS, JUDGE, OTHERS
 
 ORDERS = ("kendall", "within_kendall")
 MEASURES = (*ORDERS, "mae", "rps")
 ALL, WITHOUT_JUDGE = "stacked", "stacked, without the language model"
+PROFILE_AVERAGE = "profile average"
+_ALONE = " alone, fitted"
 SEEN, NEW = "texts that training readers scored", "other texts"
 NOT_SCORED = "training readers scored none of these texts"
 """Why other readers' scores have no value of new texts: what stands there for them knows nothing but how often each score is given."""
+_SIMPLER = (WITHOUT_JUDGE, IN_WORDS[BIAS], PROFILE_AVERAGE, f"{IN_WORDS[CONTENT]}{_ALONE}")
+"""Rows over which a stacking's gain is told of each kind of texts."""
 _DIGITS = 9
 """Decimals of expected scores: those that differ by floating-point error only are ties."""
 
@@ -51,31 +57,77 @@ class Told:
         """What is cross-fitted by these sources."""
         return replace(cls.of(name, cross.tell(sources)), levels=cross.levels(sources))
 
+    def only(self, chosen: BoolArray) -> Told:
+        """The same of the `chosen` rows."""
+        distributions = None if self.distributions is None else self.distributions[chosen]
+        return replace(
+            self,
+            values=self.values[chosen],
+            distributions=distributions,
+            levels=None if self.levels is None else self.levels[chosen],
+        )
+
     @property
     def order(self) -> FloatArray:
         """The values at one level, (n,), of which correlations are (`crossing`); errors are of the values as they are."""
         return self.values if self.levels is None else np.round(self.values - self.levels, _DIGITS)
 
 
+Estimates = Mapping[str, Estimate]
+"""By measure."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Levels by row, and what the stacking gains over simpler rows, of one kind of texts."""
+
+    levels: Mapping[str, Estimates]
+    over: Mapping[tuple[str, str], Estimates]
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """How far the probabilities of one row are off, and how far right ones would be in 95 of 100 draws of chance."""
+
+    error: float
+    """The class-wise expected calibration error (`perse.evaluation.calibration.reliability`)."""
+    usual: float
+    right: bool
+    """That nothing shows them to be wrong."""
+
+    @classmethod
+    def of(cls, gold: FloatArray, told: FloatArray, bootstrap: Bootstrap, *, seed: int) -> Calibrated:
+        """Of the distributions (n, L) of true scores (n,)."""
+        place = nearest_label(gold, np.array(SCORES.values or ()))
+        given = Promised(SCORES.labels, told, place, bootstrap.reviewer, bootstrap.resamples.item)
+        chance = chance_errors(given, seed=seed)
+        return cls(calibration_error(given), float(np.quantile(chance, LEVEL)), off_by_chance(given, chance))
+
+
 @dataclass(frozen=True)
 class Measured:
     """Levels by row, and what is gained by each source and over each simpler rule; both by measure, gains above 0 being better."""
 
-    levels: Mapping[str, Mapping[str, Estimate]]
-    added: Mapping[str, Mapping[str, Estimate]]
+    levels: Mapping[str, Estimates]
+    added: Mapping[str, Estimates]
     """By source."""
-    over: Mapping[tuple[str, str], Mapping[str, Estimate]]
+    over: Mapping[tuple[str, str], Estimates]
     """Of one row over another."""
-    apart: Mapping[str, Mapping[str, Estimate]]
-    """Kendall's tau-b by row, of the texts that training readers scored (`SEEN`) and of others (`NEW`); empty where all are of one kind."""
+    apart: Mapping[str, Kind]
+    """Of the texts that training readers scored (`SEEN`) and of others (`NEW`); empty where all are of one kind."""
+    calibrated: Mapping[str, Calibrated]
+    """By row, of those that have distributions of all examples and are no single source, fitted."""
 
 
-def measure(cross: CrossFitted, raw: Sequence[Told], bootstrap: Bootstrap, *, on_progress: OnProgress = unseen) -> Measured:
+def measure(
+    cross: CrossFitted, raw: Sequence[Told], bootstrap: Bootstrap, *, seed: int = 0, on_progress: OnProgress = unseen
+) -> Measured:
     """Measure a stacking.
 
     Args:
         raw: what single sources say as they stand.
         bootstrap: of the rows.
+        seed: of what chance makes of calibration.
         on_progress: told how many sources are left out.
     """
     gold, sources = cross.rows.gold, cross.rows.sources
@@ -91,30 +143,46 @@ def measure(cross: CrossFitted, raw: Sequence[Told], bootstrap: Bootstrap, *, on
     best = rows[1] if JUDGE in sources else whole
     simpler = [one for one in rows if one.name in (alone(BIAS), IN_WORDS[BIAS])]
     over = {(best.name, one.name): gains(gold, best, one, bootstrap) for one in simpler}
-    return Measured({one.name: levels(gold, one, bootstrap) for one in rows}, added, over, by_kind(cross.rows, rows, bootstrap))
+    whole_rows = [one for one in (*rows[: 1 + (JUDGE in sources)], *raw) if one.distributions is not None]
+    return Measured(
+        levels={one.name: levels(gold, one, bootstrap) for one in rows},
+        added=added,
+        over=over,
+        apart=by_kind(cross.rows, rows, bootstrap),
+        calibrated={
+            one.name: Calibrated.of(gold, one.distributions, bootstrap, seed=seed)
+            for one in whole_rows
+            if one.distributions is not None and np.isfinite(one.distributions).all()
+        },
+    )
 
 
-def by_kind(rows: Rows, told: Sequence[Told], bootstrap: Bootstrap) -> dict[str, dict[str, Estimate]]:
-    """Kendall's tau-b by row, of the examples whose text training readers scored, and of the others; nothing where one kind has none."""
+def by_kind(rows: Rows, told: Sequence[Told], bootstrap: Bootstrap) -> dict[str, Kind]:
+    """Of the examples whose text training readers scored, and of the others; nothing where one kind has none.
+
+    Args:
+        told: all rows, the stacking first.
+    """
     seen = rows.have([OTHERS])
     if seen.all() or not seen.any():
         return {}
-    kinds = {SEEN: seen, NEW: ~seen}
-    parts = {kind: bootstrap.only(chosen) for kind, chosen in kinds.items()}
-    found = {
-        one.name: {kind: parts[kind].one("kendall", rows.gold[chosen], one.order[chosen]) for kind, chosen in kinds.items()}
-        for one in told
-    }
-    if alone(OTHERS) in found:
-        found[alone(OTHERS)][NEW] = Estimate(
-            value=None, interval=Interval(reason=f"undefined ({NOT_SCORED})"), items=int((~seen).sum())
-        )
-    return found
+    return {kind: _kind(kind, rows.gold, told, bootstrap, chosen) for kind, chosen in ((SEEN, seen), (NEW, ~seen))}
+
+
+def _kind(kind: str, gold: FloatArray, told: Sequence[Told], bootstrap: Bootstrap, chosen: BoolArray) -> Kind:
+    part, scores = bootstrap.only(chosen), gold[chosen]
+    whole, *others = (one.only(chosen) for one in told)
+    found = {one.name: levels(scores, one, part) for one in (whole, *others)}
+    if kind == NEW and alone(OTHERS) in found:
+        none = Estimate(value=None, interval=Interval(reason=f"undefined ({NOT_SCORED})"), items=int(chosen.sum()))
+        found[alone(OTHERS)] = dict.fromkeys(MEASURES, none)
+    simpler = [one for one in others if one.name in _SIMPLER]
+    return Kind(found, {(whole.name, one.name): gains(scores, whole, one, part) for one in simpler})
 
 
 def alone(source: str) -> str:
     """The name of the row of one source, fitted."""
-    return f"{IN_WORDS[source]} alone, fitted"
+    return f"{IN_WORDS[source]}{_ALONE}"
 
 
 def levels(gold: FloatArray, told: Told, bootstrap: Bootstrap) -> dict[str, Estimate]:

@@ -14,7 +14,7 @@ import numpy as np
 from perse.errors import BadInput
 from perse.evaluation.alignment import Fold
 from perse.evaluation.shared_texts import crossed, of_these_texts, to_draw, works
-from perse.evaluation.stacking.adding import Measured, Told, measure
+from perse.evaluation.stacking.adding import PROFILE_AVERAGE, Measured, Told, measure
 from perse.evaluation.stacking.crossing import CrossFitted, Models, Rows, columns, subsets
 from perse.evaluation.stacking.known import known_of
 from perse.evaluation.stacking.renamed import under_other_names
@@ -186,7 +186,7 @@ def fit(
     raw = _raw(of.examples, of.judgements, of.rows)
     bootstrap = of.bootstrap(resamples=resamples, seed=seed, resample=resample)
     notes = (*of.notes, *_fewer(raw), *crossed(of.examples, two_way=bootstrap.two_way))
-    measured = measure(CrossFitted.of(of.rows, seed=seed), raw, bootstrap, on_progress=on_progress)
+    measured = measure(CrossFitted.of(of.rows, seed=seed), raw, bootstrap, seed=seed, on_progress=on_progress)
     alone = of_these_texts(of.examples, two_way=bootstrap.two_way)
     return Fitted(of.rows, measured, of.known, of.readers, notes, resamples, seed, alone)
 
@@ -250,7 +250,7 @@ def _raw(examples: Sequence[PointwiseExample], judgements: Sequence[Judgement | 
     found.append(Told(IN_WORDS[BIAS], rows.features[:, columns([BIAS])[0]]))
     averages = np.array([_average(example) for example in examples])
     if not np.isnan(averages).all():
-        found.append(Told("profile average", averages))
+        found.append(Told(PROFILE_AVERAGE, averages))
     return found
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
-from perse.evaluation.stacking.adding import ALL, MEASURES, NEW, SEEN, WITHOUT_JUDGE
+from perse.evaluation.stacking.adding import ALL, MEASURES, WITHOUT_JUDGE, Calibrated, Kind
 from perse.evaluation.stacking.making import Fitted
 from perse.evaluation.verdict import ON_THESE_TEXTS
 from perse.results.result import Cell, Estimate, Interval, Result, Table
@@ -29,8 +30,6 @@ def fit_result(fitted: Fitted, *, judged: bool, written: str | None, notes: Sequ
     levels = [(name, *_cells(columns)) for name, columns in measured.levels.items()]
     added = [(IN_WORDS[source], *_cells(columns)) for source, columns in measured.added.items()]
     over = [(f"{one} - {other}", *_cells(columns)) for (one, other), columns in measured.over.items()]
-    kinds = [(name, columns[SEEN], columns[NEW]) for name, columns in measured.apart.items()]
-    apart = Table(title="The same by kind of text, Kendall tau-b", header=("row", SEEN, NEW), rows=tuple(kinds), digits=_DIGITS)
     tables = (
         Table(
             title="Expected scores of readers that were not fitted on",
@@ -38,7 +37,6 @@ def fit_result(fitted: Fitted, *, judged: bool, written: str | None, notes: Sequ
             rows=tuple(levels),
             digits=_DIGITS,
         ),
-        *([apart] if kinds else []),
         Table(
             title="Gained by each source over all others (the stacking without it; above 0 is better)",
             header=("source", *_HEADER),
@@ -46,6 +44,8 @@ def fit_result(fitted: Fitted, *, judged: bool, written: str | None, notes: Sequ
             digits=4,
         ),
         Table(title="Gained over simpler rules (above 0 is better)", header=("rows", *_HEADER), rows=tuple(over), digits=4),
+        *(table for kind, part in measured.apart.items() for table in _of_kind(kind, part)),
+        _calibration(measured.calibrated),
     )
     return Result(
         name="fit",
@@ -62,10 +62,34 @@ def fit_result(fitted: Fitted, *, judged: bool, written: str | None, notes: Sequ
         details={
             "levels": {name: _plain(columns) for name, columns in measured.levels.items()},
             "added": {source: _plain(columns) for source, columns in measured.added.items()},
-            "apart": {name: _plain(columns) for name, columns in measured.apart.items()},
+            "apart": {
+                kind: {name: _plain(columns) for name, columns in part.levels.items()} for kind, part in measured.apart.items()
+            },
+            "calibration": {name: asdict(one) for name, one in measured.calibrated.items()},
             "examples": number,
             "readers": len(fitted.readers),
         },
+    )
+
+
+def _of_kind(kind: str, part: Kind) -> tuple[Table, Table]:
+    """What the rows reach on one kind of texts, and what the stacking gains there."""
+    rows = tuple((name, *_cells(columns)) for name, columns in part.levels.items())
+    over = tuple((f"{one} - {other}", *_cells(columns)) for (one, other), columns in part.over.items())
+    return (
+        Table(title=f"Of {kind}", header=("row", *_HEADER), rows=rows, digits=_DIGITS),
+        Table(title=f"Gained on {kind} (above 0 is better)", header=("rows", *_HEADER), rows=over, digits=4),
+    )
+
+
+def _calibration(rows: Mapping[str, Calibrated]) -> Table:
+    return Table(
+        title="Expected calibration error of P(at most k), of probabilities told by models of other readers",
+        header=("row", "ECE", "right ones: 95 of 100 are below", "so they are"),
+        rows=tuple(
+            (name, f"{one.error:.3f}", f"{one.usual:.3f}", "not shown to be wrong" if one.right else "not right")
+            for name, one in rows.items()
+        ),
     )
 
 

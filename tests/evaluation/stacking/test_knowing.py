@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from stacking_worlds import world
+from scipy.stats import kendalltau
+from stacking_worlds import around, world
 
 from perse.errors import BadInput
 from perse.evaluation.alignment import Fold
-from perse.evaluation.stacking.adding import NEW, SEEN, alone
+from perse.evaluation.stacking.adding import NEW, SEEN, Told, alone
+from perse.evaluation.stacking.crossing import CrossFitted
 from perse.evaluation.stacking.knowing import NOTHING_EXACT, TOGETHER, Knowledge, what_knows_what
 from perse.evaluation.stacking.making import fit
 from perse.judgement import Judgement, Status
 from perse.records import PointwiseExample
-from perse.stacking.sources import IN_WORDS, OTHERS
+from perse.stacking.sources import IN_WORDS, JUDGE, OTHERS
 
 
 @pytest.fixture(scope="module")
@@ -61,11 +63,11 @@ def test_the_report_and_fit_say_the_same_of_each_kind(train: list[PointwiseExamp
     apart = fit([Fold(asked, train)], judgements, resamples=100, resample="reviewers").measured.apart
     for kind in (SEEN, NEW):
         rows = {row.name: row.estimate for row in of[kind].rows}
-        assert rows["judge, with these"] == apart["stacked"][kind]
-        assert rows[TOGETHER] == apart["stacked, without the language model"][kind]
-        assert rows["judge"] == apart["the language model alone, fitted"][kind]
-        assert rows[IN_WORDS[OTHERS]] == (apart[alone(OTHERS)][SEEN] if kind == SEEN else None)
-    none = apart[alone(OTHERS)][NEW]
+        assert rows["judge, with these"] == apart[kind].levels["stacked"]["kendall"]
+        assert rows[TOGETHER] == apart[kind].levels["stacked, without the language model"]["kendall"]
+        assert rows["judge"] == apart[kind].levels["the language model alone, fitted"]["kendall"]
+        assert rows[IN_WORDS[OTHERS]] == (apart[SEEN].levels[alone(OTHERS)]["kendall"] if kind == SEEN else None)
+    none = apart[NEW].levels[alone(OTHERS)]["kendall"]
     assert none.value is None and none.interval.reason == "undefined (training readers scored none of these texts)"
 
 
@@ -143,3 +145,36 @@ def test_readers_who_are_too_few_for_want_of_exact_distributions_are_told_so(tra
     said = "1 reader is too few .*; 157 of 160 examples, to which not every judge gave an exact distribution, are left out"
     with pytest.raises(BadInput, match=said):
         known(train, asked, {"judge": judgements, "rare": rarely})
+
+
+@pytest.mark.slow
+def test_what_is_gained_on_each_kind_of_texts_is_the_difference_of_its_rows(train: list[PointwiseExample]) -> None:
+    """The slow twin: the rows of one kind picked out by hand, and scipy's tau-b of them."""
+    asked, judgements = world(30, seed=3, knows=0.9)
+    found = fit([Fold(asked, train)], judgements, resamples=100, resample="reviewers")
+    cross = CrossFitted.of(found.rows, seed=0)
+    with_judge, without = (Told.by(cross, some).order for some in (cross.rows.sources, [*cross.rows.sources][1:]))
+    assert cross.rows.sources[0] == JUDGE
+    seen = found.rows.have([OTHERS])
+    for kind, chosen in ((SEEN, seen), (NEW, ~seen)):
+        of = found.measured.apart[kind]
+        gain = of.over["stacked", "stacked, without the language model"]["kendall"]
+        expected = [kendalltau(one[chosen], found.rows.gold[chosen]).statistic for one in (with_judge, without)]
+        assert gain.value == pytest.approx(expected[0] - expected[1]) and gain.difference
+        assert gain.above_zero, "the judge knows their taste"
+        assert of.levels["stacked"]["kendall"].value == pytest.approx(expected[0])
+
+
+@pytest.mark.slow
+def test_probabilities_of_a_judge_that_is_too_sure_are_not_right_and_those_of_the_stacking_are(
+    train: list[PointwiseExample],
+) -> None:
+    asked, judgements = world(60, seed=5, knows=0.9)
+    sure = [
+        one.model_copy(update={"distribution": around(round(one.expected or 5.5), 0.3), "expected": None}) for one in judgements
+    ]
+    found = fit([Fold(asked, train)], [Judgement.model_validate(one.model_dump()) for one in sure], resamples=100)
+    by_row = found.measured.calibrated
+    assert not by_row["the language model"].right
+    assert by_row["stacked"].right and by_row["stacked, without the language model"].right
+    assert by_row["stacked"].error < 0.5 * by_row["the language model"].error

@@ -47,7 +47,7 @@ def test_what_is_said_of_the_order_of_texts_does_not_deny_what_errors_gain(low: 
     levels = {name: {"kendall": one(0.3, 0.2, 0.4)} for name in (ALL, WITHOUT_JUDGE)}
     added = {"judge": {"kendall": one((low + high) / 2, low, high), "mae": one(0.2, 0.1, 0.3)}}
     rows = Rows.of([], np.empty(0), np.empty(0, dtype=np.int64))
-    found = Fitted(rows, Measured(levels, added, {}, {}), (), (), (), 100, 0)
+    found = Fitted(rows, Measured(levels, added, {}, {}, {}), (), (), (), 100, 0)
     said = fit_result(found, judged=True, written=None).answer
     assert "to the order of texts" in said and "to the numbers that need no judge:" not in said
 
