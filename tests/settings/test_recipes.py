@@ -14,7 +14,7 @@ from places import ROOT
 from typer.testing import CliRunner
 
 from perse.models.finding import EMBEDDED
-from perse.records import example_lines
+from perse.records import Evidence, example_lines
 from perse.rendering.prompt import chat_frame
 from perse.settings.config import described, known_keys
 from perse.settings.training import TrainConfig, load_config, recipes
@@ -100,6 +100,26 @@ def test_a_tiny_model_of_the_same_make_trains_by_the_recipe(name: str, tokenizer
     assert len(losses) == 2 and losses[1] < losses[0]  # one row, twice
     merged = AutoModelForCausalLM.from_pretrained(run / "merged")
     assert type(merged).__name__ == {"qwen3_4b_lora": "Qwen3ForCausalLM", "olmo3_7b_lora": "Olmo3ForCausalLM"}[name]
+
+
+@pytest.mark.slow
+def test_the_recipe_of_the_longest_run_learns_from_evidence_and_ranks(answering_model: Path, tmp_path: Path) -> None:
+    from perse.training.trainer import train
+
+    told = Evidence(others=2, mean=7.0, spread=1.0, estimate=6.5, shrinkage=4.0)
+    examples = [
+        one.model_copy(
+            update={"evidence": told, "profile": tuple(past.model_copy(update={"estimate": 6.0}) for past in one.profile)}
+        )
+        for one in pointwise_examples(1, 4)
+    ]
+    data = tmp_path / "data.jsonl"
+    data.write_text("".join(example_lines(examples)), encoding="utf-8")
+    given = [f"model.path={answering_model}", f"data.path={data}", f"output={tmp_path / 'run'}", "train.steps=2"]
+    run = train(load_config("embedded_best", given))
+    lines = [line for line in map(json.loads, (run / "log.jsonl").read_text().splitlines()) if "rank_loss" in line]
+    assert len(lines) == 2 and all(line["rank_pairs"] > 0 for line in lines)
+    assert json.loads((run / "manifest.json").read_text())["run"]["question"] == "pointwise_score_evidence"
 
 
 @pytest.mark.slow

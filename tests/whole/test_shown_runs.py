@@ -41,6 +41,8 @@ NOT_HERE = {
     "perse rehearsal report": "as above; tests/rehearsal/test_rehearsal_report.py has its own",
     "perse rehearsal leniency": "SummEval's grades are not part of the project; tests/rehearsal/test_leniency.py has its own",
     "perse drpe": "SummEval is not part of the project; tests/drpe has documents of its own",
+    "perse train --config embedded_best": "it learns from evidence, which MINILM makes, a model that is no part of the project; tests/settings/test_recipes.py trains it on other evidence",
+    "perse score --examples work/valid-evidence.jsonl": "as above",
     "perse fit runs/items-all": "as below: the sample corpus has too few readers",
     "perse fit --data work/half-items": "the sample corpus has too few readers of new texts; tests/commands/test_fit_command.py fits on its own",
     "perse agreement": "SummEval's annotations are not part of the project; tests/evaluation/annotators/test_annotators.py reads its own",
