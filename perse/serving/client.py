@@ -18,6 +18,7 @@ import json
 import os
 import re
 import secrets
+import ssl
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -472,6 +473,12 @@ class _Call:
         if isinstance(error, Unfit):
             raise self._answers.strange(str(error)) from None
         url = self._answers.url
+        if (why := _distrusted(error)) is not None:  # no other try changes it
+            raise ServerError(
+                f"{url} has a certificate that is not trusted here ({self._answers.words(why)}); if it is your own, set SSL_CERT_FILE to it (PEM), "
+                "and ask by a name that it holds",
+                0,
+            ) from error
         self._left -= 1
         lost = httpx2.ConnectError | httpx2.RemoteProtocolError | httpx2.ReadError | httpx2.WriteError
         if isinstance(error, lost) and self._left:
@@ -511,6 +518,15 @@ def _as_json(body: Mapping[str, Any]) -> bytes:
         raise BadInput("the items cannot be sent as JSON (lists or dictionaries are nested too deeply); give texts") from None
     except (TypeError, ValueError) as error:
         raise BadInput(f"the items cannot be sent as JSON ({error}); give texts, numbers, lists and dictionaries") from None
+
+
+def _distrusted(error: BaseException | None) -> str | None:
+    """Why the server's certificate is not trusted, if that is what lies under `error`."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return error.verify_message
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _plain(url: str) -> str:
