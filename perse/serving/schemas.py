@@ -207,9 +207,11 @@ class Ready(_Message):
 
 
 class ServedStacking(_Message):
-    """What combines a judge's answers with numbers (`stacking.json`), by its digest; and the data set, and fold, whose training side these are of."""
+    """What combines a judge's answers with numbers (`stacking.json`), by its digest; the question whose answers it combines; and the data set,
+    and fold, whose training side the numbers are of."""
 
     sha256: str
+    question: str
     data_sha256: str
     fold: int | None = None
 

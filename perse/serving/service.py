@@ -83,7 +83,11 @@ class Model:
         return ServedModel(
             sha256=self.digest,
             adapter=self.adapter,
-            stacking=ServedStacking(sha256=mine.digest, data_sha256=mine.data.sha256, fold=mine.data.fold) if mine else None,
+            stacking=ServedStacking(
+                sha256=mine.digest, question=mine.question, data_sha256=mine.data.sha256, fold=mine.data.fold
+            )
+            if mine
+            else None,
         )
 
 

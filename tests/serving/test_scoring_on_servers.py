@@ -32,6 +32,7 @@ from perse.records import PointwiseExample
 from perse.rendering.prompt import TextRenderer
 from perse.scale import SCORES
 from perse.serving import scoring
+from perse.serving.client import JudgeClient
 from perse.serving.embedded import embedded_app
 from perse.serving.replicas import Replicas
 from perse.serving.scoring import score_on_servers
@@ -212,6 +213,16 @@ def test_what_two_servers_stack_by_two_files_is_not_one_run(tmp_path: Path) -> N
         assert all(answer["stacked"] for answer in merged(run, tmp_path / "all.jsonl"))
         with pytest.raises(RunMismatch, match="stacking"):
             score_on_servers(run, [other.url], session="s", name="w")
+
+
+def test_a_server_tells_whose_answers_its_stacking_combines() -> None:
+    """Of other questions nothing is `stacked`: the default of a route need not be the one that `perse fit` saw."""
+    server = Server(stacking=stacking())
+    try:
+        told = JudgeClient(server.url).version()["models"]["first"]["stacking"]
+    finally:
+        server.close()
+    assert (told["question"], told["sha256"], told["data_sha256"]) == ("pointwise", stacking().digest, "reviews")
 
 
 def test_a_stacking_at_a_server_is_of_the_data_set_and_the_fold_that_are_asked_about(tmp_path: Path) -> None:
