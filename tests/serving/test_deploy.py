@@ -116,6 +116,23 @@ def test_prometheus_brings_its_key_and_loads_the_alerts() -> None:
     assert f"chown {nobody} deploy/scrape.key" in (DEPLOY / "compose.yaml").read_text()
 
 
+def test_the_units_server_has_a_home_that_it_may_write_to() -> None:
+    """Without one vLLM's engine ends where it would keep what it compiled: `useradd --system` makes none, and /home is read-only."""
+    unit = (DEPLOY / "perse-serve.service").read_text()
+    [state] = re.findall(r"^StateDirectory=(\S+)$", unit, re.MULTILINE)
+    assert f"/var/lib/{state}" in re.findall(r"\bHOME=(\S+)", unit)
+
+
+@pytest.mark.skipif(shutil.which("git") is None or not (ROOT / ".git").exists(), reason="no git checkout here")
+@pytest.mark.parametrize("page", ["docs/tutorials/server.md", "docs/operating.md"])
+def test_git_passes_over_the_keys_and_readers_that_a_page_has_one_make_in_the_checkout(page: str) -> None:
+    told = (ROOT / page).read_text(encoding="utf-8")
+    named = sorted({*re.findall(r"\bkeys=([\w.-]+)", told), *re.findall(r"\breaders[\w-]*\.db\b", told), "readers.db-wal"})
+    assert "keys.txt" in named and "readers.db" in named
+    passed = subprocess.run(["git", "check-ignore", *named], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    assert passed == named
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
 def test_systemd_reads_the_unit(tmp_path: Any) -> None:
     unit = (DEPLOY / "perse-serve.service").read_text()
