@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.markup import escape
 
-from perse.commands.options.training import Overrides, ServingConfig, ShowRecipes
+from perse.commands.options.training import Overrides, ServingConfig, ShowRecipes, ShowSettings
 from perse.commands.terminal import err, list_recipes, run_app, say
 from perse.errors import BadInput, EngineLost, ServerLost
 from perse.secrets import printable
@@ -29,7 +29,12 @@ Examples:
 """
 
 
-def serve(overrides: Overrides = None, config: ServingConfig = "embedded", show_recipes: ShowRecipes = False) -> None:
+def serve(
+    overrides: Overrides = None,
+    config: ServingConfig = "embedded",
+    show_recipes: ShowRecipes = False,
+    show_settings: ShowSettings = False,
+) -> None:
     """Serve a judge over HTTP: on vLLM when it is installed, else on the embedded engine."""
     from perse.files.privacy import within_reach
     from perse.judging.loading import require_vllm, vllm_installed
@@ -42,6 +47,11 @@ def serve(overrides: Overrides = None, config: ServingConfig = "embedded", show_
 
     if show_recipes:
         list_recipes(recipes())
+        return
+    if show_settings:
+        from perse.serving.settings_page import settings_page
+
+        typer.echo(settings_page(), nl=False)
         return
     settings = load_config(config, overrides or [])
     if settings.key_file:

@@ -13,7 +13,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from perse.commands.options.training import Overrides, ShowRecipes, TrainingConfig
+from perse.commands.options.training import Overrides, ShowRecipes, ShowSettings, TrainingConfig
 from perse.commands.terminal import err, list_recipes, run_app
 from perse.data.dataset.folder import is_data_folder
 from perse.files.runlog import read_manifest
@@ -41,9 +41,7 @@ def train(
     overrides: Overrides = None,
     config: TrainingConfig = "embedded_lora",
     show_recipes: ShowRecipes = False,
-    show_settings: Annotated[
-        bool, typer.Option("--settings", help="Print every setting, its default and meaning, and stop.")
-    ] = False,
+    show_settings: ShowSettings = False,
     show_launch_file: Annotated[
         bool,
         typer.Option("--launch-file", help="Print the file of configs/accelerate that these settings are meant for, and stop."),

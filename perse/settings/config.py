@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
 import yaml
 from pydantic import AfterValidator, ConfigDict, ValidationError
@@ -122,6 +122,8 @@ def _takes(annotation: Any) -> str:
         return " or ".join(map(str, get_args(annotation)))
     if get_origin(annotation) is tuple:
         return f"a list of {_entry(annotation)}"
+    if get_origin(annotation) is Annotated:  # inside a union, where pydantic leaves it
+        return _takes(get_args(annotation)[0])
     if get_origin(annotation) is dict:
         return "a mapping"
     if isinstance(annotation, type) and issubclass(annotation, Section):

@@ -73,10 +73,11 @@ class ServeConfig(Section):
     engine: Literal["auto", "vllm", "transformers"] = "auto"
     """`auto`: vLLM when it is installed, else the embedded engine."""
     host: str = "127.0.0.1"
-    """Other machines are let in by another address, such as 0.0.0.0; then PERSE_API_KEY must be set."""
+    """Other machines are let in by another address, such as 0.0.0.0; then PERSE_API_KEY must be set, or `keys`."""
     port: int = Field(default=8000, ge=0, le=65535)
     """0 takes a free one."""
     dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
+    """Type the model computes in; float32 makes distributions independent of what shares the batch."""
     context: int | None = Field(default=None, ge=64)
     """Longest prompt and answer in tokens; by default what the model was made for."""
     memory_gb: float | None = Field(default=None, gt=0)
@@ -92,15 +93,19 @@ class ServeConfig(Section):
     batches_days: float = Field(default=7, gt=0, le=3650)
     """Days after which the items and answers of a batch that is done are removed."""
     limits: Limits = Limits()
+    """What one process takes."""
     certificate: Annotated[str | None, LOCAL] = None
     """A PEM file, to be asked by https; with `certificate_key`."""
     certificate_key: Annotated[str | None, LOCAL] = None
+    """The certificate's private key (PEM), without a password."""
     json_log: bool = False
     """One line of JSON for each request, instead of words."""
     temperature: float = Field(default=0.8, ge=0, le=2)
     """Of requests that give none; 0.8 is the paper's (PerSE, section 4.2)."""
     max_new_tokens: int = Field(default=600, ge=1)
+    """Tokens of an answer at most, of requests that say nothing else."""
     seed: int = Field(default=0, ge=0)
+    """Of the draws of requests that give none."""
     trust_remote_code: bool = False
     """Run code that the model brings; without it none is run, and a model that needs it is refused."""
     vllm: dict[str, Any] = Field(default_factory=dict)

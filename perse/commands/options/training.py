@@ -36,6 +36,7 @@ Overrides = Annotated[
     list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings that differ from the file's.", show_default=False)
 ]
 ShowRecipes = Annotated[bool, typer.Option("--recipes", help="List the packaged recipes and stop.")]
+ShowSettings = Annotated[bool, typer.Option("--settings", help="Print every setting, its default and meaning, and stop.")]
 Gpu = Annotated[
     str | None,
     typer.Option(
