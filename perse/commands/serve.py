@@ -41,9 +41,9 @@ def serve(
     from perse.models.finding import find, find_adapter
     from perse.models.opening import check_adapter, check_model
     from perse.serving.batches.kept import held
-    from perse.serving.front.keys import read_keys
+    from perse.serving.front.keys import OWNER, Keys
     from perse.serving.readers.store import Readers
-    from perse.settings.serving import load_config, recipes
+    from perse.settings.serving import KEY, admin_key, api_key, load_config, recipes
 
     if show_recipes:
         list_recipes(recipes())
@@ -55,7 +55,10 @@ def serve(
         return
     settings = load_config(config, overrides or [])
     if settings.key_file:
-        read_keys(settings.key_file)  # refused before a model is loaded
+        usual, admin = api_key(), admin_key()
+        Keys(usual, admin, settings.key_file)  # refused before a model is loaded
+        if usual:
+            say(f"{KEY} is in the environment, so its key is let in too, as '{OWNER}', whatever {settings.key_file} holds")
     if settings.store:
         Readers.open(settings.store).close()
     if settings.batch_folder:

@@ -28,6 +28,7 @@ from perse.errors import BadInput, SaveFailed
 from perse.files.disk import refuse_link, write_whole
 from perse.files.locking import locked
 from perse.formats.plain_files import own_bytes
+from perse.settings.serving import ADMIN_KEY, KEY
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +91,7 @@ class Keys:
         admin: the key in PERSE_ADMIN_KEY: everything.
         file: further keys.
     Raises:
-        BadInput: the file cannot be read, or a line of it not.
+        BadInput: the file cannot be read, or a line of it not; or a key of it is in the environment, too.
     """
 
     def __init__(
@@ -102,6 +103,13 @@ class Keys:
         self._clock = clock
         self._stored = read_keys(file) if file else []
         self._looked, self._state = clock(), _state(file)
+        for variable, key in ((KEY, usual), (ADMIN_KEY, admin)):
+            for stored in self._stored if key else ():
+                if key and hmac.compare_digest(stored.digest, digest_of(key)):
+                    raise BadInput(
+                        f"{variable} holds the key of '{stored.caller.name}' in {file}, which would be let in after it was removed there; "
+                        f"start the server without it (unset {variable}), or with another key in it"
+                    )
 
     @property
     def wanted(self) -> bool:

@@ -55,6 +55,30 @@ def test_a_key_of_the_file_is_not_the_caller_of_the_environment(file: Path) -> N
     assert not file.exists()
 
 
+@pytest.mark.parametrize(("variable", "place"), [("PERSE_API_KEY", "usual"), ("PERSE_ADMIN_KEY", "admin")])
+def test_a_key_of_the_file_that_the_servers_environment_holds_too_is_refused(file: Path, variable: str, place: str) -> None:
+    """Taken out of the file it would go on being let in, as another caller: who tries a client in the server's terminal has it there."""
+    key = add_key(file, "alice", ["judge"])
+    with pytest.raises(BadInput, match=f"{variable} holds the key of 'alice' in .*{file.name}, .*unset {variable}"):
+        keys_of(file, **{place: key})
+
+
+@pytest.mark.slow
+def test_a_server_says_at_its_start_that_the_environments_key_is_let_in_beside_the_files(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PERSE_ADMIN_KEY", raising=False)
+    start = ["serve", "--config", "embedded", "model=nowhere", f"keys={file}"]
+    monkeypatch.setenv("PERSE_API_KEY", add_key(file, "alice", ["judge"]))
+    doubled = perse(*start)
+    assert doubled.returncode == 2 and "PERSE_API_KEY holds the key of 'alice'" in " ".join(doubled.stderr.split())
+    remove_keys(file, "alice")
+    told = " ".join(perse(*start).stderr.split())
+    assert "PERSE_API_KEY is in the environment, so its key is let in too, as 'default', whatever" in told
+    monkeypatch.delenv("PERSE_API_KEY")
+    assert "let in too" not in perse(*start).stderr
+
+
 def test_each_key_is_its_callers_with_its_scopes(file: Path) -> None:
     alice, bob = add_key(file, "alice", ["judge"]), add_key(file, "bob", ["judge", "readers"])
     keys = keys_of(file, usual="u" * 20, admin="a" * 20)
