@@ -133,6 +133,17 @@ def test_git_passes_over_the_keys_and_readers_that_a_page_has_one_make_in_the_ch
     assert passed == named
 
 
+@pytest.mark.skipif(shutil.which("git") is None or not (ROOT / ".git").exists(), reason="no git checkout here")
+def test_the_compose_file_says_where_the_judge_lies_and_git_passes_over_what_it_wants_there() -> None:
+    """Its volumes are beside it, keys among them."""
+    text = (DEPLOY / "compose.yaml").read_text()
+    model = settings_of(commands()["compose"])[2].removeprefix("model=/models/")
+    assert f"deploy/models/{model}" in text.partition("services:")[0]
+    made = ["deploy/models/judge/model.safetensors", "deploy/scrape.key", "deploy/serve.env"]
+    passed = subprocess.run(["git", "check-ignore", *made], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    assert passed == made
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
 def test_systemd_reads_the_unit(tmp_path: Any) -> None:
     unit = (DEPLOY / "perse-serve.service").read_text()
