@@ -78,11 +78,10 @@ def serve(
         check_adapter(adapter, base=model, trust_remote_code=trust)
     port = _free_port(settings.host, settings.port)
     engine = "vLLM" if on_vllm else "the embedded engine"
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    address = f"{'https' if settings.certificate else 'http'}://{host}:{port}"
+    address, elsewhere = _addresses(settings.host, port, scheme="https" if settings.certificate else "http")
     err.print(
         f"serving [bold]{escape(printable(', '.join([settings.served_name, *adapters])))}[/bold] on {engine} at {escape(address)} "
-        f"(once loaded; try it there, what can be asked: {escape(address)}/docs)",
+        f"(once loaded; try it there, what can be asked: {escape(address)}/docs{escape(elsewhere)})",
         highlight=False,
         soft_wrap=True,
     )
@@ -176,6 +175,18 @@ def _embedded(settings: ServeConfig, model: Path, adapters: dict[str, Path], por
     log_requests()
     serve_embedded(
         app, host=settings.host, port=port, certificate=settings.certificate, certificate_key=settings.certificate_key
+    )
+
+
+def _addresses(host: str, port: int, *, scheme: str) -> tuple[str, str]:
+    """Where this machine reaches the server; and, where it listens at every address (0.0.0.0, which none can be asked at), where others may."""
+    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    address = f"{scheme}://[{here}]:{port}" if ":" in here else f"{scheme}://{here}:{port}"
+    return (
+        address,
+        ""
+        if here == host
+        else f"; from other machines, if they know this one's name: {scheme}://{socket.gethostname()}:{port}",
     )
 
 
