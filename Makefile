@@ -15,7 +15,7 @@ export OMP_NUM_THREADS ?= $(shell nproc 2>/dev/null || echo 2)
 export GOMP_SPINCOUNT ?= 1000
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: setup versions vllm browser demo servers test slow test-avx2 test-gpu site licences integration integration-avx2 cluster shown mutants lint format types check clean
+.PHONY: setup versions vllm browser demo servers test slow test-avx2 test-gpu site licences integration long integration-avx2 cluster shown mutants lint format types check clean
 
 setup: $(READY)
 	@echo "ready: . .venv/bin/activate    (to serve on vLLM on this CPU too: make vllm, about two minutes more)"
@@ -101,7 +101,11 @@ licences: $(VLLM)
 # Slower: the embedded model, real vLLM on the CPU, a wheel in an empty environment, the report in a browser. Two files at a time,
 # each whole in one process, so that what a file shares (a trained judge, a vLLM server, a browser) is made once: some 12 GB.
 integration: $(VLLM) browser $(ROOM:%=room)
-	$(BIN)/python -m pytest $(call marked,integration) -n 2 --dist loadfile -m "integration and not shown" --durations=5
+	$(BIN)/python -m pytest $(call marked,integration) -n 2 --dist loadfile -m "integration and not shown and not long" --durations=5
+
+# Further variants of them, such as every way of dividing a model over devices: some ten minutes.
+long: $(VLLM)
+	$(BIN)/python -m pytest $(call marked,long) -m long --durations=5
 
 # Shards on a real Ray of this machine, whose processes are killed: one test at a time, with nothing beside it.
 cluster: $(READY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import sys
 from collections.abc import Sequence
@@ -207,7 +208,7 @@ def test_pairs_from_table_to_table(tiny_model_folder: Path, tmp_path: Path) -> N
     assert table.returncode == 0, table.stderr
     assert "copy the" in table.stdout and "cross-fitted over 3 folds" in " ".join(table.stdout.split())
     assert json.loads(perse("evaluate", *runs, "--json").stdout)["details"]["items"] == 72
-    uneven = perse("evaluate", runs[0], runs[0], runs[1])
+    uneven = perse("evaluate", shutil.copytree(runs[0], tmp_path / "again"), *runs[:2])
     assert uneven.returncode == 2 and "found runs of fold 0: 2, fold 1: 1" in uneven.stderr
 
 

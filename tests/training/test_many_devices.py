@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,14 @@ from perse.records import example_lines
 from perse.training.saving.checkpoints import ASIDE
 
 pytestmark = [pytest.mark.integration, pytest.mark.numeric]
+LONG = partial(pytest.param, marks=pytest.mark.long)
+"""A further way of dividing what another has shown already: `make long`."""
 
 WAYS = [
-    *(("full", way) for way in ("ddp", "zero2", "zero3", "zero3_offload", "fsdp2")),
-    *(("lora", way) for way in ("zero3", "fsdp2")),  # test_two_ranks.py has DDP
+    *(("full", way) for way in ("ddp", "zero3")),
+    *(LONG("full", way) for way in ("zero2", "zero3_offload", "fsdp2")),
+    ("lora", "fsdp2"),
+    LONG("lora", "zero3"),  # test_two_ranks.py has DDP
 ]
 STEPS = 5  # of 9 rows, two in a step: the last one is half empty
 
@@ -188,7 +192,7 @@ def test_what_one_process_wrote_is_gone_on_with_by_two(
     assert apart(alone["full"], again) < TRAINED_WEIGHTS
 
 
-@pytest.mark.parametrize("way", [None, "zero3", "fsdp2"])
+@pytest.mark.parametrize("way", [None, LONG("zero3"), "fsdp2"])
 def test_killed_while_a_checkpoint_is_written_it_goes_on_from_the_one_before(
     way: str | None, alone: dict[str, Path], together: Made, tiny_model_folder: Path, data: Path, tmp_path: Path
 ) -> None:
@@ -213,7 +217,7 @@ def test_killed_while_a_checkpoint_is_written_it_goes_on_from_the_one_before(
     assert files[0] == files[1]
 
 
-@pytest.mark.parametrize(("kind", "way"), [("full", "fsdp2"), ("lora", "zero3")])
+@pytest.mark.parametrize(("kind", "way"), [("full", "fsdp2"), LONG("lora", "zero3")])
 def test_readers_are_judged_where_weights_are_divided_as_one_process_judges_them(
     kind: str, way: str, answering_model: Path, data: Path, tmp_path: Path
 ) -> None:
@@ -241,7 +245,7 @@ def test_readers_are_judged_where_weights_are_divided_as_one_process_judges_them
     assert apart(one, two) < TRAINED_WEIGHTS
 
 
-@pytest.mark.parametrize("way", ["zero2", "zero3", "fsdp2"])
+@pytest.mark.parametrize("way", [LONG("zero2"), LONG("zero3"), "fsdp2"])
 def test_the_order_of_scores_is_learned_alike_where_the_model_is_divided(
     way: str, tiny_model_folder: Path, data: Path, tmp_path: Path
 ) -> None:
@@ -260,7 +264,7 @@ def test_the_order_of_scores_is_learned_alike_where_the_model_is_divided(
     assert apart(one, two) < TRAINED_WEIGHTS
 
 
-@pytest.mark.parametrize("way", ["zero2", "zero3"])
+@pytest.mark.parametrize("way", [LONG("zero2"), "zero3"])
 def test_deepspeed_computes_in_bfloat16_and_saves_what_it_learned_in_float32(
     way: str, tiny_model_folder: Path, data: Path, tmp_path: Path
 ) -> None:
