@@ -12,7 +12,9 @@ marked = $(or $(shell grep -rl --include='test_*.py' 'mark\.$(1)\b' $(or $(TESTS
 DTYPE = $(shell $(BIN)/python -c "from perse.engines.sixteen_bit import slow_in_16_bit as slow; print('float32' if slow() else 'bfloat16')")
 export OMP_NUM_THREADS ?= $(shell nproc 2>/dev/null || echo 2)
 # Threads that sleep soon while they wait, as under the commands: two files of tests at a time share two cores.
+ifeq ($(OMP_WAIT_POLICY)$(KMP_BLOCKTIME),)
 export GOMP_SPINCOUNT ?= 1000
+endif
 export TOKENIZERS_PARALLELISM := false
 
 .PHONY: setup versions vllm browser demo servers test slow test-avx2 test-gpu site licences integration long integration-avx2 cluster shown mutants lint format types check clean

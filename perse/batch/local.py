@@ -137,7 +137,7 @@ def trained_aspects(judge: str) -> ProfileAspects | None:
 
     Which view a judge was trained on belongs to it: asked with another, it answers prompts of a kind that it never saw.
     """
-    for _, manifest in trainings(parse_judge(judge).folders):
+    for _, manifest in trainings(parse_judge(judge).folders[-1:]):  # an adapter has its own, whatever its base was trained on
         kept = manifest["run"].get("config", {}).get("data", {}).get("profile_aspects")
         return "asked" if kept == "asked" else "all"
     return None

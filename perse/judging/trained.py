@@ -9,15 +9,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from perse.errors import BadInput
 from perse.files.path_names import run_around
 from perse.files.runlog import MANIFEST, read_manifest
 
 
 def trained_question(judge: Sequence[Path]) -> str | None:
-    """The name of the question that the judge of these folders was trained on; None where that is not known here, as of a server."""
-    for _, manifest in trainings(judge):
-        name = manifest["run"].get("question")
-        return name if isinstance(name, str) else None
+    """The name of the question that the judge of these folders was trained on: of a model with an adapter, the adapter. None where that is not
+    known here, as of a server, or of a model beside which something else has a manifest: a default may not cost a judge."""
+    try:
+        for _, manifest in trainings(judge[-1:]):
+            name = manifest["run"].get("question")
+            return name if isinstance(name, str) else None
+    except BadInput:
+        return None
     return None
 
 

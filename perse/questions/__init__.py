@@ -80,7 +80,11 @@ def question_for(examples: Sequence[Example], name: str | None = None, *, learne
                 "neither a reference nor the prompts tell what is asked; give the question: verbatim_pointwise or verbatim_pairwise"
             )
     kind = type(examples[0]) if examples else PointwiseExample
-    if name is None and learned is not None and learned in QUESTIONS and QUESTIONS[learned].example_type is kind:
+    if name is None and learned is not None and learned not in QUESTIONS:
+        raise BadInput(
+            f"the judge's own question is '{learned}', which is not known here; install the package that brings it, or say which question to ask"
+        )
+    if name is None and learned is not None and QUESTIONS[learned].example_type is kind:
         name = learned
     if name is None:
         name = next((name for name, question in QUESTIONS.items() if question.usual and question.example_type is kind), None)

@@ -13,6 +13,8 @@ from command_line import perse
 from perse import BadInput, Judge
 from perse.answering.base import JudgeSettings
 from perse.batch.scored import read_run
+from perse.judging.trained import trained_question
+from perse.questions import question_for
 from perse.records import example_lines
 
 PAST = [("A ferryman waits for a letter.", "Slow and true.", 9)]
@@ -72,3 +74,24 @@ def test_one_that_learned_from_evidence_is_not_asked_without_it(answering_model:
     (tmp_path / "examples.jsonl").write_text("".join(example_lines(pointwise_examples(1, 1))))
     done = perse("score", "--examples", tmp_path / "examples.jsonl", "--judge", run, "--out", tmp_path / "out")
     assert done.returncode == 2 and "has no evidence" in done.stderr and not (tmp_path / "out").exists()
+
+
+def test_of_a_model_with_an_adapter_it_is_the_adapters_question_and_not_the_bases(
+    run: Path, answering_model: Path, tmp_path: Path
+) -> None:
+    second = trained_on("pointwise_score", answering_model, tmp_path / "second")
+    assert trained_question([run, second]) == "pointwise_score"
+    assert trained_question([run, answering_model]) is None, "nothing is known of the adapter"
+
+
+@pytest.mark.parametrize(
+    "manifest", ["[]", "{bad", '{"run": null}', '{"environment": "x"}', '{"run": {"kind": "train", "question": ["a"]}}']
+)
+def test_a_manifest_of_something_else_costs_no_judge(run: Path, manifest: str) -> None:
+    (run / "manifest.json").write_text(manifest)
+    assert trained_question([run]) is None
+
+
+def test_a_question_that_is_not_known_here_is_said_and_no_other_asked_in_its_place() -> None:
+    with pytest.raises(BadInput, match="own question is 'of_a_plugin', which is not known here"):
+        question_for(pointwise_examples(1, 1), learned="of_a_plugin")

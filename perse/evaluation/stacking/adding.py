@@ -28,6 +28,7 @@ ORDERS = ("kendall", "within_kendall")
 MEASURES = (*ORDERS, "mae", "rps")
 ALL, WITHOUT_JUDGE = "stacked", "stacked, without the language model"
 PROFILE_AVERAGE = "profile average"
+FREQUENCIES = "how often each score is given"
 _ALONE = " alone, fitted"
 SEEN, NEW = "texts that training readers scored", "other texts"
 NOT_SCORED = "training readers scored none of these texts"
@@ -87,19 +88,25 @@ class Kind:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """How far the probabilities of one row are off, and how far right ones would be in 95 of 100 draws of chance."""
+    """How far the probabilities of one row are off, and of a judge as it stands how far right ones would be in 95 of 100 draws of chance.
+
+    Of rows that are fitted here chance makes less than it would of others: their cuts are fitted to scores of the same kind, so that errors of
+    readers nearly cancel, and nothing is said to be right.
+    """
 
     error: float
     """The class-wise expected calibration error (`perse.evaluation.calibration.reliability`)."""
-    usual: float
-    right: bool
-    """That nothing shows them to be wrong."""
+    usual: float | None = None
+    right: bool | None = None
+    """That nothing shows them to be wrong; None: not asked."""
 
     @classmethod
-    def of(cls, gold: FloatArray, told: FloatArray, bootstrap: Bootstrap, *, seed: int) -> Calibrated:
+    def of(cls, gold: FloatArray, told: FloatArray, bootstrap: Bootstrap, *, seed: int, fitted: bool) -> Calibrated:
         """Of the distributions (n, L) of true scores (n,)."""
         place = nearest_label(gold, np.array(SCORES.values or ()))
         given = Promised(SCORES.labels, told, place, bootstrap.reviewer, bootstrap.resamples.item)
+        if fitted:
+            return cls(calibration_error(given))
         chance = chance_errors(given, seed=seed)
         return cls(calibration_error(given), float(np.quantile(chance, LEVEL)), off_by_chance(given, chance))
 
@@ -143,15 +150,17 @@ def measure(
     best = rows[1] if JUDGE in sources else whole
     simpler = [one for one in rows if one.name in (alone(BIAS), IN_WORDS[BIAS])]
     over = {(best.name, one.name): gains(gold, best, one, bootstrap) for one in simpler}
-    whole_rows = [one for one in (*rows[: 1 + (JUDGE in sources)], *raw) if one.distributions is not None]
+    frequencies = Told.by(cross, (), FREQUENCIES)
+    fitted = [*rows[: 1 + (JUDGE in sources)], frequencies]
     return Measured(
         levels={one.name: levels(gold, one, bootstrap) for one in rows},
         added=added,
         over=over,
         apart=by_kind(cross.rows, rows, bootstrap),
         calibrated={
-            one.name: Calibrated.of(gold, one.distributions, bootstrap, seed=seed)
-            for one in whole_rows
+            one.name: Calibrated.of(gold, one.distributions, bootstrap, seed=seed, fitted=is_fitted)
+            for is_fitted, part in ((True, fitted), (False, raw))
+            for one in part
             if one.distributions is not None and np.isfinite(one.distributions).all()
         },
     )
