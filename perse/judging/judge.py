@@ -29,12 +29,12 @@ from perse.judging.judged import Judgements
 from perse.judging.loading import load_judge, parse_judge
 from perse.judging.one import Past, example_of, scale_of
 from perse.judging.rows import Rows, Table
-from perse.judging.tables import as_frame, is_pandas, read_tables, usual_question
+from perse.judging.tables import as_frame, is_pandas, read_tables
 from perse.judging.telling import told
 from perse.judging.trained import trained_question
 from perse.questions import Question, question_for
 from perse.questions.base import ListedQuestion
-from perse.records import Asked, Example, SeveralAsked
+from perse.records import Asked, SeveralAsked
 from perse.rendering.prompt import Renderer, TextRenderer
 from perse.scale import OwnScale
 from perse.stacking.beside import stacking_of
@@ -111,6 +111,12 @@ class Judge:
             stacking=stacking_of(who.portable, folders, stacking),
             learned=trained_question(folders),
         )
+
+    @property
+    def own_question(self) -> str | None:
+        """What it is asked where nobody names a question: what its stacking was fitted on, else what it was trained on, as far as that is known
+        here; None: the usual question of the examples."""
+        return self.stacking.question if self.stacking else self.learned
 
     @property
     def without_distributions(self) -> str:
@@ -244,7 +250,7 @@ class Judge:
                 judge's own shows evidence.
         """
         example = example_of(reviews, text, scale=scale)
-        return self.ask(self._question(question, [example]), [example], settings)[0]
+        return self.ask(question_for([example], question, own=self.own_question), [example], settings)[0]
 
     @overload
     def score(
@@ -296,8 +302,8 @@ class Judge:
                 if there is one. Tuples are (reviewer_id, text, review, score).
             texts: (m texts) `item_id`, `text`; without an id a text is known by its words. Tuples are (item_id, text); bare texts are taken, too.
             candidates: `reviewer_id`, `item_id` of what is asked, where that is not every reader about every text. Tuples are (reviewer_id, item_id).
-            question: of single texts; None: the one that the judge's stacking was fitted on, else the one that it was trained on, as far as its
-                training run is here, else `pointwise`, which writes a review before each score. `pointwise_score` is many times as quick.
+            question: of single texts; None: the judge's own (`own_question`), else `pointwise`, which writes a review before each score.
+                `pointwise_score` is many times as quick.
             scale: lowest and highest score of the reviews, where that is not 1 to 10; answers are told on it, too.
             k: latest reviews of each reader to show; None: as many as fit.
             columns: field -> column, where names do not tell: `{"review": "comment", "items.text": "blurb"}`.
@@ -317,12 +323,8 @@ class Judge:
                 "the reader's own reviews have the text: %d of the candidates %s left out", count, "is" if count == 1 else "are"
             )
         examples = read.asked.examples
-        found = self.ask(self._question(question, examples), examples, settings)
+        found = self.ask(question_for(examples, question, own=self.own_question), examples, settings)
         return as_frame(found.rows(), numbered=read.numbered) if any(map(is_pandas, (reviews, texts))) else found
-
-    def _question(self, name: str | None, examples: Sequence[Example]) -> Question:
-        """That of this name, or the judge's own: reviews and texts are asked about, which bring no evidence."""
-        return question_for(examples, name, learned=None if name else usual_question(self.stacking, self.learned))
 
     def check(self, question: Question, example: Asked, settings: JudgeSettings) -> None:
         """Raises:

@@ -68,6 +68,21 @@ def portable_name(judge: str) -> str:
     return engine + "+".join(portable(part) for part in (parts.model, parts.adapter) if part)
 
 
+def weights_digest(judge: str) -> str:
+    """The digest of the weights of a judge on this machine, its adapter's included; "" for any other.
+
+    Raises:
+        ModelNotFound: they are not here.
+    """
+    parts = parse_judge(judge)
+    if not parts.local:
+        return ""
+    from perse.models.finding import find, find_adapter, judge_digest
+
+    path = find(parts.model)
+    return judge_digest(path, find_adapter(parts.adapter, path) if parts.adapter else None)
+
+
 def judge_forms() -> str:
     """The forms of a judge's name, in a few words."""
     *forms, last = (kind.form for kind in ENGINES.values())

@@ -16,11 +16,9 @@ from perse.formats.json_text import json_kind, shortened
 from perse.identity import item_of
 from perse.judging.everyone import Everyone, everyone
 from perse.judging.rows import Table, TableRow, rows_of
-from perse.questions import QUESTIONS, shows_evidence
 from perse.records import Review
 from perse.records.columns import ITEMS, REVIEWS, Role, nearest
 from perse.scale import OwnScale, rescale
-from perse.stacking.file import Stacking
 
 REVIEW_PARTS, TEXT_PARTS, CANDIDATE_PARTS = (
     ("reviewer_id", "text", "review", "score"),
@@ -184,27 +182,6 @@ def _check(columns: Mapping[str, str], k: int | None) -> None:
             raise BadInput(f"columns: there is no field '{field}'{nearest(str(field), known)}; fields: {', '.join(known)}")
         if not isinstance(column, str):
             raise BadInput(f"columns: '{field}' is {json_kind(column)}, expected the name of a column")
-
-
-def usual_question(stacking: Stacking | None, learned: str | None) -> str | None:
-    """What reviews and texts ask where nobody says it: what the judge's stacking was fitted on, else what the judge was trained on (`learned`);
-    None: the usual question of single texts.
-
-    Raises:
-        BadInput: that shows evidence, which reviews and texts do not bring.
-    """
-    name = stacking.question if stacking else learned
-    if name is not None and name in QUESTIONS and shows_evidence(QUESTIONS[name]):
-        whose, then = (
-            ("the judge's stacking was fitted", ", whose answers have nothing stacked")
-            if stacking
-            else ("the judge was trained", "")
-        )
-        raise BadInput(
-            f"{whose} on the question '{name}', which shows evidence, and reviews and texts bring none; say which question to ask, such as "
-            f"question='pointwise_score_stated' (--question pointwise_score_stated){then}"
-        )
-    return name
 
 
 def is_pandas(table: object) -> bool:

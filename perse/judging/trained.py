@@ -1,6 +1,7 @@
-"""What made a judge, as far as it lies on this machine: its training run, and the question that it learned there.
+"""What made a judge, as far as it lies on this machine: its training run, and the question that is its own.
 
-Asked another question, a judge answers prompts of a kind that it never saw; so its own is the usual one.
+Its own question is asked where nobody names one: asked another, a judge answers prompts of a kind that it never saw, and no stacking
+combines the answers. `own_question` reads it from the judge's files before the judge is loaded, and agrees with `Judge.own_question`.
 """
 
 from __future__ import annotations
@@ -9,9 +10,32 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from perse.engines.kind import Identity
 from perse.errors import BadInput
 from perse.files.path_names import run_around
 from perse.files.runlog import MANIFEST, read_manifest
+from perse.judging.loading import parse_judge, weights_digest
+from perse.stacking.beside import stacking_beside
+from perse.stacking.file import StackedJudge, read_stacking
+
+
+def own_question(judge: str, stacking: Path | bool = True) -> str | None:
+    """The question that a judge, named as on the command line, is asked where nobody names one: what its stacking was fitted on, else what
+    it was trained on; None where neither is known here.
+
+    Args:
+        stacking: as in `Judge.load`.
+    Raises:
+        BadInput: the judge's name has another form, or the stacking that was given cannot be read.
+    """
+    if isinstance(stacking, Path):
+        return read_stacking(stacking).question
+    parts = parse_judge(judge)
+    if stacking and (found := stacking_beside(parts.folders)):
+        who = Identity(parts.model, parts.adapter, weights_digest(judge)).portable
+        if not found.judge.differs(StackedJudge(model=who.model, adapter=who.adapter, sha256=who.digest)):
+            return found.question
+    return trained_question(parts.folders)
 
 
 def trained_question(judge: Sequence[Path]) -> str | None:

@@ -63,11 +63,11 @@ def why_no_truth(name: str, kind: type[Example]) -> str | None:
     return f"the question '{name}' answers with {given.shown}; the examples' true {what} are {told}: there is no truth to compare with"
 
 
-def question_for(examples: Sequence[Example], name: str | None = None, *, learned: str | None = None) -> Question:
+def question_for(examples: Sequence[Example], name: str | None = None, *, own: str | None = None) -> Question:
     """The question `name`, or the usual one for these examples, checked to fit them.
 
     Args:
-        learned: the question that the judge was trained on: the usual one of all examples that it fits.
+        own: the judge's own question (`judging.trained.own_question`): the usual one of all examples that it fits.
     Raises:
         BadInput: no such question, one that asks for another kind of example or shows evidence that an example has not, or prompts
             that do not tell which one they ask.
@@ -80,12 +80,12 @@ def question_for(examples: Sequence[Example], name: str | None = None, *, learne
                 "neither a reference nor the prompts tell what is asked; give the question: verbatim_pointwise or verbatim_pairwise"
             )
     kind = type(examples[0]) if examples else PointwiseExample
-    if name is None and learned is not None and learned not in QUESTIONS:
+    if name is None and own is not None and own not in QUESTIONS:
         raise BadInput(
-            f"the judge's own question is '{learned}', which is not known here; install the package that brings it, or say which question to ask"
+            f"the judge's own question is '{own}', which is not known here; install the package that brings it, or say which question to ask"
         )
-    if name is None and learned is not None and QUESTIONS[learned].example_type is kind:
-        name = learned
+    if name is None and own is not None and QUESTIONS[own].example_type is kind:
+        name = own
     if name is None:
         name = next((name for name, question in QUESTIONS.items() if question.usual and question.example_type is kind), None)
         if name is None:

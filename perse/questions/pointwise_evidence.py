@@ -26,7 +26,7 @@ def evidence_line(example: PointwiseExample, profile: Sequence[ProfileReview]) -
     """
     known = example.evidence
     if known is None:
-        raise BadInput(_missing(example.id))
+        raise BadInput(_missing(example.id, "this question"))
     personal = any(past.estimate is not None for past in profile)
     wording = macros("pointwise.jinja")
     return str(wording.evidence(known.others, known.mean, known.spread, known.for_reader(profile), personal))
@@ -43,16 +43,16 @@ def check_evidence_given(question: object, examples: Sequence[object]) -> None:
     Raises:
         BadInput: the question shows evidence, and an example has none.
     """
-    if shows_evidence(question):
+    if isinstance(question, Pointwise) and shows_evidence(question):
         for example in examples:
             if isinstance(example, PointwiseExample) and example.evidence is None:
-                raise BadInput(_missing(example.id))
+                raise BadInput(_missing(example.id, f"the question '{question.name}'"))
 
 
-def _missing(name: str) -> str:
+def _missing(example: str, question: str) -> str:
     return (
-        f"example '{name}' has no evidence, which this question shows: what a training side says of the text. Add it to a data set "
-        "with `perse data evidence`, or ask pointwise_score_stated, which needs no training side"
+        f"example '{example}' has no evidence, which {question} shows: what a training side says of the text. Add it to a data set with "
+        "`perse data evidence`, or name another question (--question; in Python question=), such as pointwise_score_stated"
     )
 
 

@@ -85,7 +85,14 @@ def aspects(
     seen = source.seen(own_view).shown()
     own_pairs = only(PairwiseExample, seen.examples)
     with opened(
-        out, "aspects", asking, source=source, options={"training": identity(to_train)}, load=load, on_progress=on_progress
+        out,
+        "aspects",
+        asking,
+        source=source,
+        question=question,
+        options={"training": identity(to_train)},
+        load=load,
+        on_progress=on_progress,
     ) as study:
         judges = trained(to_train)
         arms = [

@@ -57,7 +57,9 @@ def counterfactual(
                   settings=asking.settings)
         for name, loaded in shown.items()
     }  # fmt: skip
-    with opened(out, "counterfactual", asking, source=source, options={"k": k}, load=load, on_progress=on_progress) as study:
+    with opened(
+        out, "counterfactual", asking, source=source, question=question, options={"k": k}, load=load, on_progress=on_progress
+    ) as study:
         answers = study.ask(list(arms.values()))
         conditions = [
             Condition(short_name(judge), name, (answers[arm.name],), arm.loaded.examples) for name, arm in arms.items()

@@ -101,7 +101,7 @@ def decoding(
         ),
     ]
     with opened(
-        out, "decoding", asking, source=source, options={"passes": passes}, load=load, on_progress=on_progress
+        out, "decoding", asking, source=source, question=written, options={"passes": passes}, load=load, on_progress=on_progress
     ) as study:
         answers = study.ask(arms)
         return study.finish(_result(asking, short_name(judge), loaded.examples, answers, sampled, alone=alone.name))

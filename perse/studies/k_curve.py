@@ -55,7 +55,9 @@ def k_curve(
     )  # fmt: skip
     retrained = {k: source.seen(to_train[f"k{k}"].data.profile_aspects).shown(View(k=k)) for k in chosen} if to_train else {}
     options = {"ks": chosen, "training": identity(to_train)}
-    with opened(out, "k-curve", asking, source=source, options=options, load=load, on_progress=on_progress) as study:
+    with opened(
+        out, "k-curve", asking, source=source, question=question, options=options, load=load, on_progress=on_progress
+    ) as study:
         judges = trained(to_train)
         arms = {
             (kind, k): Arm(

@@ -64,7 +64,9 @@ def order(
         for k in chosen
     }
     options = {"orders": orders, "ks": chosen, "different": True}
-    with opened(out, "order", asking, source=source, options=options, load=load, on_progress=on_progress) as study:
+    with opened(
+        out, "order", asking, source=source, question=question, options=options, load=load, on_progress=on_progress
+    ) as study:
         answers = study.ask([arm for own in arms.values() for arm in own])
         asked = [
             Asked(

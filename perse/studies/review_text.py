@@ -62,7 +62,9 @@ def review_text(
     )  # fmt: skip
     passes = range(repeats if asking.settings.temperature > 0 else 1)
     options = {"repeats": repeats, "training": identity(to_train)}
-    with opened(out, "review-text", asking, source=source, options=options, load=load, on_progress=on_progress) as study:
+    with opened(
+        out, "review-text", asking, source=source, question=question, options=options, load=load, on_progress=on_progress
+    ) as study:
         judges = trained(to_train)
         arms = {
             (kind, way, n): Arm(

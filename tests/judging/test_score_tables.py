@@ -249,7 +249,9 @@ def test_a_question_that_shows_evidence_is_not_the_usual_one_of_tables_which_bri
     question: str, judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(judge, "stacking", fitted(question))
-    with pytest.raises(BadInput, match=r"reviews and texts bring none; .*question='pointwise_score_stated'"):
+    with pytest.raises(
+        BadInput, match=r"no evidence, which the question '.*_evidence' shows.* question=.* pointwise_score_stated"
+    ):
         judge.score(REVIEWS, TEXTS)
     settings = JudgeSettings(temperature=0)
     [one, *_] = judge.score(REVIEWS, TEXTS, question="pointwise_score_stated", settings=settings)

@@ -128,7 +128,7 @@ def test_evidence_goes_through_files_as_it_is() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_who_has_no_training_side_is_told_so(name: str) -> None:
-    remedy = "example 'e' has no evidence, .*`perse data evidence`, or ask pointwise_score_stated"
+    remedy = "example 'e' has no evidence, .*`perse data evidence`, or name another question .*pointwise_score_stated"
     with pytest.raises(BadInput, match=remedy):
         question_for([example(5, evidence=known()).model_copy(update={"id": "first"}), example(5)], name)
     with pytest.raises(BadInput, match=remedy):
@@ -143,4 +143,4 @@ def test_one_text_asked_for_one_reader_is_told_so(answering_model: Path, tmp_pat
     asked = ["ask", "--judge", str(answering_model), "--reviews", str(reviews), "--text", "A whale.", "--question", NAMES[1]]
     result = CliRunner().invoke(app, asked)
     assert result.exit_code != 0 and isinstance(result.exception, BadInput)
-    assert "has no evidence, which this question shows" in str(result.exception)
+    assert f"has no evidence, which the question '{NAMES[1]}' shows" in str(result.exception)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from itertools import combinations, permutations
 from pathlib import Path
 
@@ -24,6 +26,23 @@ from perse.studies.order import Asked, _moves, order
 def _in_order(example: Example, number: int) -> Example:
     profile = View(order_seed=0, order=number).shown(example.profile, k=3, example_id=example.id)
     return example.model_copy(update={"profile": tuple(profile)})
+
+
+def test_what_the_judge_was_trained_on_is_asked_and_the_study_goes_on_by_its_name_when_that_is_not_known_any_more(
+    readers: Path, tmp_path: Path
+) -> None:
+    judge = tmp_path / "judge"
+    judge.mkdir()
+    (judge / "manifest.json").write_text(json.dumps({"run": {"kind": "train", "question": "pointwise_score"}}))
+    one = asking(readers, judge=str(judge), limit=4)
+    result = order(one, tmp_path / "out", orders=2, load=scripted(average))
+    arms = [json.loads(line)["question"] for line in (tmp_path / "out" / "arms.jsonl").read_text().splitlines()]
+    assert arms == ["pointwise_score"] * 2
+    (judge / "manifest.json").unlink()
+    with pytest.raises(RunMismatch, match="question"):
+        order(one, tmp_path / "out", orders=2, load=scripted(average))
+    named = replace(one, question="pointwise_score")
+    assert order(named, tmp_path / "out", orders=2, load=scripted(average)) == result
 
 
 def test_a_judge_that_ignores_the_order_has_no_spread_and_does_not_move(readers: Path, tmp_path: Path) -> None:

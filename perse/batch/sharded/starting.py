@@ -30,14 +30,14 @@ from perse.files.locking import locked
 from perse.files.runlog import MANIFEST, environment, make_folder, read_manifest, refuse_other_run
 from perse.formats.json_text import read_object, shortened
 from perse.judging.judge import Judge
-from perse.judging.loading import parse_judge, portable_name
+from perse.judging.loading import parse_judge, portable_name, weights_digest
 from perse.questions import QUESTIONS, Question, question_for
 from perse.records import PointwiseExample
 from perse.secrets import redact_tree
 from perse.stacking.file import LEAVE_OUT, STACKING, StackedData
 
 LAYOUT = "shards"
-_A_PAIR = PointwiseExample(id="r/t", reviewer_id="r", item_id="t", profile=(), query="a text")
+_A_PAIR = PointwiseExample(id="READER/TEXT", reviewer_id="r", item_id="t", profile=(), query="a text")
 """What a question about a catalogue is asked about."""
 JUDGE = "judge.json"
 SERVED = "served:"
@@ -60,8 +60,8 @@ class Request:
     settings: JudgeSettings
     inputs: Mapping[str, Any]
     question: str | None = None
-    learned: str | None = None
-    """The question that the judge was trained on, which is asked where none is named."""
+    own: str | None = None
+    """The judge's own question, which is asked where none is named."""
     files: Sequence[str] = ()
     """Digests (`digest_of_inputs`) of the files that the rows are read from, one by one, which are never replaced."""
     shard_rows: int = ROWS
@@ -120,7 +120,7 @@ def start(out: Path, request: Request, rows: Iterable[Row] | Pairs) -> Run:
     """
     judge = request.judge
     served = judge.startswith(SERVED)
-    who = {"name": judge if served else portable_name(judge), "weights": "" if served else _weights(judge)}
+    who = {"name": judge if served else portable_name(judge), "weights": "" if served else weights_digest(judge)}
     identity: dict[str, Any] = {
         "kind": "score",
         "layout": LAYOUT,
@@ -264,12 +264,12 @@ def _planned(
 ) -> tuple[Question, Plan]:
     """What is asked, and the plan; `asked` is what answers depend on besides."""
     if isinstance(rows, Pairs):
-        question = question_for([_A_PAIR], request.question, learned=request.learned)
+        question = question_for([_A_PAIR], request.question, own=request.own)
         identity = json.dumps({"question": question.name, **asked}, sort_keys=True)
         return question, make_catalogue(
             out, rows.readers, rows.texts, rows.candidates, identity=identity, size=request.shard_rows
         )
-    question, fitting = _chosen(rows, request.question, request.learned)
+    question, fitting = _chosen(rows, request.question, request.own)
     identity = json.dumps({"question": question.name, **asked}, sort_keys=True)
     size, seed = request.shard_rows, request.settings.seed
     known = _known_adapters(fitting, named)
@@ -296,11 +296,11 @@ def _known_adapters(rows: Iterable[Row], named: Named | None) -> Iterator[Row]:
         yield row
 
 
-def _chosen(rows: Iterable[Row], name: str | None, learned: str | None) -> tuple[Question, Iterator[Row]]:
+def _chosen(rows: Iterable[Row], name: str | None, own: str | None) -> tuple[Question, Iterator[Row]]:
     """The question, chosen by the first rows, and all rows, each checked to be one that it is asked about."""
     left = iter(rows)
     first = [*islice(left, 100)]
-    question = question_for([row.example for row in first], name, learned=learned)
+    question = question_for([row.example for row in first], name, own=own)
 
     def fitting() -> Iterator[Row]:
         yield from first
@@ -312,17 +312,6 @@ def _chosen(rows: Iterable[Row], name: str | None, learned: str | None) -> tuple
             yield row
 
     return question, fitting()
-
-
-def _weights(judge: str) -> str:
-    """The digest of a judge's weights, of one on this machine."""
-    parts = parse_judge(judge)
-    if not parts.local:
-        return ""
-    from perse.models.finding import find, find_adapter, judge_digest
-
-    path = find(parts.model)
-    return judge_digest(path, find_adapter(parts.adapter, path) if parts.adapter else None)
 
 
 def _placed(judge: str) -> str:

@@ -84,19 +84,17 @@ QuestionName = Annotated[
     str | None,
     typer.Option(
         "--question",
-        help=f"{', '.join(QUESTIONS)}; by default what the judge was trained on, else after the data.",
+        help=f"{', '.join(QUESTIONS)}; by default the judge's own (what its stacking was fitted on, else what it was trained on), else after the "
+        "data, as of a judge on a server.",
         show_default=False,
     ),
-]
-PointwiseName = Annotated[
-    str, typer.Option("--question", help="pointwise, or pointwise_score for the score alone; either with _stated.")
 ]
 MaybePointwise = Annotated[
     str | None,
     typer.Option(
         "--question",
         help="As of one text: pointwise, pointwise_score (the score alone), either with _stated.",
-        show_default="what the judge was trained on, else pointwise",
+        show_default="what the judge's stacking was fitted on, else what it was trained on, else pointwise",
     ),
 ]
 

@@ -142,8 +142,7 @@ def begin(asked: Question, out: Path, shard_rows: int, *, served: bool = False) 
     from perse.batch.sharded.pieces import Pieces
     from perse.batch.sharded.starting import SERVED, Pairs, Request, start
     from perse.data.dataset.folder import is_data_folder
-    from perse.judging.loading import parse_judge
-    from perse.judging.trained import trained_question
+    from perse.judging.trained import own_question
 
     place, judge = asked.given()
     rows: Iterator[Row] | Pairs
@@ -180,7 +179,7 @@ def begin(asked: Question, out: Path, shard_rows: int, *, served: bool = False) 
         settings=asked.answering.settings(),
         inputs=inputs,
         question=asked.question,
-        learned=None if served else trained_question(parse_judge(judge).folders),
+        own=own_question(judge, stacking) if asked.question is None and not served else None,
         files=files,
         shard_rows=shard_rows,
         limit=asked.limit,

@@ -152,9 +152,7 @@ def _in_this_process(
     from perse.batch.local import check_out, check_unseen, sample
     from perse.batch.local import score as scored
     from perse.judgement import Prices
-    from perse.judging.loading import parse_judge
-    from perse.judging.tables import usual_question
-    from perse.judging.trained import trained_question
+    from perse.judging.trained import own_question
     from perse.questions import question_for, why_no_truth
 
     judge = given.given()[1] if tables.reviews is None else given.asked_judge()
@@ -162,20 +160,15 @@ def _in_this_process(
     costs = Prices.parse(prices) if prices else None
     whole = _of_examples(given, judge) if tables.reviews is None else _of_tables(given, tables, tables.reviews)
     loaded = stand_in(sample(whole, given.limit, seed=answering.seed), profile, among=whole, shots=shots, seed=answering.seed)
-    load = partial(
-        given.loading.load, judge, trust_remote_code=given.trust_remote_code, hardware=hardware, stacking=given.stacked_by.given
-    )
-    # Which stacking is the judge's own is known when it is loaded, and its question is the usual one of tables.
-    early = load() if tables.reviews is not None and given.question is None else None
-    learned = usual_question(early.stacking, early.learned) if early else trained_question(parse_judge(judge).folders)
-    asked = question_for(loaded.examples, given.question, learned=learned)
+    stacking = given.stacked_by.given
+    own = own_question(judge, stacking) if given.question is None else None
+    asked = question_for(loaded.examples, given.question, own=own)
     if given.split == "valid":
         check_unseen(judge, loaded)
     check_out(out, asked, loaded, answering.settings())
-    loaded_judge = early or load()
     with shown_on(err) as on_part:
         scored(
-            loaded_judge, asked, loaded, out,
+            given.loading.load(judge, trust_remote_code=given.trust_remote_code, hardware=hardware, stacking=stacking), asked, loaded, out,
             settings=answering.settings(), prices=costs, on_progress=partial(on_part, "judging"),
         )  # fmt: skip
     known = any(example.truth is not None for example in loaded.examples)

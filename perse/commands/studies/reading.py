@@ -102,7 +102,7 @@ def contamination(
             metavar=options.NAMED, help="A version as a data set folder, for scores at k = 1. Repeat it.", show_default=False
         ),
     ] = None,
-    question: options.PointwiseName = "pointwise",
+    question: options.MaybePointwise = None,
     columns: options.Map = None,
     scale: options.ScoreRange = "1-10",
     min_reviews: Annotated[int, typer.Option(min=1, help="Reviews that an item's mean score stands on, at least.")] = 5,
@@ -125,11 +125,14 @@ def contamination(
     The rewritten files are what perse data anonymize and perse data summarize write.
     """
     from perse.judging.judge import JudgeSettings
+    from perse.judging.trained import own_question
     from perse.studies.contamination.study import Contamination
     from perse.studies.contamination.study import contamination as study
     from perse.studies.frame.running import Asking
 
     versions = read_named(plots, "--plots")
+    if question is None and personalized:
+        question = own_question(judge)
     what = Contamination(
         plots=versions,
         reviews=reviews,
@@ -140,7 +143,7 @@ def contamination(
         pairs=pairs,
         gap=gap,
         personalized=read_named(personalized, "--personalized"),
-        personalized_question=question,
+        personalized_question=question or "pointwise",
         readers=readers,
     )
     asking = Asking(

@@ -27,7 +27,7 @@ from perse.judgement import Judgement, Status
 from perse.judging.judge import Judge
 from perse.judging.loop import JUDGEMENTS
 from perse.progress import OnPart, unseen_part
-from perse.questions import question_for
+from perse.questions import QUESTIONS, question_for, shows_evidence
 from perse.records import PointwiseExample
 from perse.results.result import Estimate, Point, Result, Table
 from perse.studies.calibration.correction import Corrected, Past, correct, past_examples, past_scores
@@ -94,6 +94,11 @@ def calibration(
     if judging:
         loading = {name: value for name, value in vars(judging).items() if name != "name"}
         asking = replace(asking, **loading)
+    if judging and shows_evidence(QUESTIONS.get(question)):
+        raise BadInput(
+            f"{run} was asked '{question}', which shows evidence, and none is known of the texts in a profile: there is no correction by them; "
+            "leave --judge out to see how reliable its probabilities are"
+        )
     digest = file_digest(run / JUDGEMENTS)
     source = Source(run, "valid", scored.fold, None, seed, None, digest)
     examples = _correctable(scored, run) if judging else []
@@ -120,7 +125,7 @@ def calibration(
             name=PAST,
             loaded=asked,
             judge=judging.name,
-            question=question_for(past.examples, asking.question, learned=judge.learned),
+            question=question_for(past.examples, asking.question),
             settings=settings,
         )
         answers = study.ask([arm])

@@ -25,8 +25,8 @@ from perse.files.own_files import write_own
 from perse.files.runlog import RunLog, file_digest
 from perse.formats.plain_files import own_bytes
 from perse.judging.judge import Judge, JudgeSettings
-from perse.judging.loading import parse_judge, portable_name
-from perse.judging.trained import trained_question
+from perse.judging.loading import portable_name
+from perse.judging.trained import own_question
 from perse.progress import OnPart, unseen_part
 from perse.questions import Question, question_for, why_no_truth
 from perse.records import Split
@@ -76,8 +76,8 @@ class Asking:
             BadInput: one that does not fit the examples, or whose answers are on another scale than the true ones.
         """
         examples = source.shown().examples
-        learned = trained_question(parse_judge(self.judge).folders) if self.judge else None
-        question = question_for(examples, self.question, learned=learned)
+        own = own_question(self.judge) if self.judge and self.question is None else None
+        question = question_for(examples, self.question, own=own)
         if examples and (why := why_no_truth(question.name, type(examples[0]))):
             raise BadInput(why)
         return question
@@ -140,6 +140,7 @@ def opened(
     *,
     source: Source,
     options: Mapping[str, Any],
+    question: Question | None = None,
     load: LoadJudge | None = None,
     on_progress: OnPart = unseen_part,
 ) -> Iterator[StudyFolder]:
@@ -147,6 +148,7 @@ def opened(
 
     Args:
         options: what the study varies; JSON-able. With `asking` and the data's digest it is the study's identity.
+        question: what is asked, where nobody named it: so that a study goes on by its name, too, when the judge's own is not known any more.
         load: gives the judge of a name; by default as `asking` says.
     Raises:
         BadInput: the folder cannot be made.
@@ -156,6 +158,7 @@ def opened(
     asked |= {
         "judge": asking.judge and portable_name(asking.judge),
         "tokenizer": asking.tokenizer and portable(asking.tokenizer),
+        "question": question.name if question else asking.question,
     }
     identity = {"kind": "study", "study": study, **asked, "options": dict(options), "data_digest": source.digest}
     context = {"examples": str(asking.examples.resolve())}

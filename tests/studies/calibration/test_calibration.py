@@ -180,6 +180,23 @@ def test_another_judge_is_refused_before_the_folder_is_begun(tmp_path: Path) -> 
     assert not (tmp_path / "study").exists(), "the folder is free for the right judge"
 
 
+def test_a_run_that_was_shown_evidence_is_refused_before_a_judge_is_loaded_since_none_is_known_of_past_texts(
+    tmp_path: Path,
+) -> None:
+    judge = scripted(lambda message: "[Score] 5")
+    run = _run(_world(2, 2), judge, tmp_path / "run")
+    manifest = json.loads((run / "manifest.json").read_text("utf-8"))
+    manifest["run"]["question"] = "pointwise_score_evidence"
+    (run / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+
+    def load(name: str) -> Judge:
+        raise AssertionError("a judge was loaded")
+
+    with pytest.raises(BadInput, match="was asked 'pointwise_score_evidence', which shows evidence.* leave --judge out"):
+        calibration(run, tmp_path / "study", judging=Judging(name="scripted"), load=load)
+    assert not (tmp_path / "study").exists()
+
+
 def test_profiles_without_reviews_are_refused(tmp_path: Path) -> None:
     judge = scripted(lambda message: "[Score] 5")
     run = _run([scored("a", "r", 5), scored("b", "s", 6)], judge, tmp_path / "run")
