@@ -6,7 +6,8 @@ a tab or a line break gets an apostrophe before it, and so does one that begins 
 they are numbers or written as text.
 
 A spreadsheet whose decimal mark is the comma takes cells apart at semicolons, and one that is asked to at tabs; to it a quote within a line is a
-letter, and a line break ends the row. So within a text, too, what follows these gets an apostrophe where it begins a formula (`;=1`, but not `;-)`).
+letter, but one that begins a cell is taken off it, and a line break ends the row. So within a text, too, what follows these gets an apostrophe where
+it begins a formula (`;=1`, `;"=1`, a list's `- item` at the beginning of a line, which is one to Excel; but not `;-)`).
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ Cell = str | int | float | None
 
 _FORMULA = re.compile(r"'*\s*[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20][\s\S]")
 _GUARDED = re.compile(r"'" + _FORMULA.pattern)
-_WITHIN = re.compile(r"([;\t\r\n]\s*)(?='*[=+\-@\uff0b\uff0d\uff1d\uff20][^)])")
-_GUARDED_WITHIN = re.compile(r"([;\t\r\n]\s*)'(?='*[=+\-@\uff0b\uff0d\uff1d\uff20][^)])")
+_WITHIN = re.compile(r"([;\t\r\n][\s\"]*)(?='*[=+\-@\uff0b\uff0d\uff1d\uff20][^)])")
+_GUARDED_WITHIN = re.compile(r"([;\t\r\n][\s\"]*)'(?='*[=+\-@\uff0b\uff0d\uff1d\uff20][^)])")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 
 
