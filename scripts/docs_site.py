@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from made_folder import list_made, refuse_strangers
+from made_folder import put, stage
 from typer.testing import CliRunner
 
 from perse.commands.app import app
 from perse.errors import PerseError
-from perse.files.disk import aside
 from perse.formats.plain_files import own_text
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -51,17 +50,9 @@ def write_pages(out: Path) -> None:
     Raises:
         BadInput: something else than earlier pages lies there.
     """
-    refuse_strangers(out)
-    fresh, old = aside(out), out.with_name(f".{out.name}.perse-old")
-    for left in (fresh, old):  # by a kill
-        if left.is_dir() and not left.is_symlink():
-            shutil.rmtree(left)
+    fresh = stage(out)
     _write(fresh)
-    list_made(fresh)
-    if out.is_dir():
-        out.rename(old)
-    fresh.rename(out)
-    shutil.rmtree(old, ignore_errors=True)
+    put(fresh, out)
 
 
 def _write(out: Path) -> None:

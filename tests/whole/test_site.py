@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import pytest
 from kills import killed_at
@@ -66,7 +66,9 @@ def test_a_link_to_a_file_of_the_repository_leads_to_its_copy(site: ModuleType) 
 
 def test_a_folder_of_something_else_is_not_made_anew(site: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "mine.md").write_text("mine")
-    with pytest.raises(BadInput, match=r"is made anew, and mine.md in it was not made by this script; move it elsewhere"):
+    with pytest.raises(
+        BadInput, match=r"is made anew, and mine.md in it was not made by this script; move it, or the folder, elsewhere"
+    ):
         site.write_pages(tmp_path)
     assert (tmp_path / "mine.md").read_text() == "mine"
 
@@ -107,7 +109,9 @@ def test_what_somebody_put_or_changed_among_the_pages_is_not_removed_when_they_a
     (small / "files" / "notes").mkdir()
     mine = small / "files" / "notes" / "thesis.txt"
     mine.write_text("mine")
-    with pytest.raises(BadInput, match=r"files/notes/thesis.txt in it was not made by this script; move it elsewhere"):
+    with pytest.raises(
+        BadInput, match=r"files/notes/thesis.txt in it was not made by this script; move it, or the folder, elsewhere"
+    ):
         site.write_pages(small)
     assert mine.read_text() == "mine"
     shutil.rmtree(small / "files" / "notes")
@@ -137,15 +141,28 @@ def test_pages_that_a_kill_interrupted_are_made_by_the_same_command(site: Module
     assert event > 10
 
 
-def test_mkdocs_does_not_empty_a_folder_that_holds_somebodys_files(site: ModuleType, tmp_path: Path) -> None:
-    made = importlib.import_module("made_folder")
-    folder = SimpleNamespace(site_dir=str(tmp_path / "site"))
-    made.on_pre_build(folder)
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "index.html").write_text("page")
-    made.on_post_build(folder)
-    made.on_pre_build(folder)
+@pytest.mark.slow
+def test_a_site_is_made_anew_after_a_kill_and_not_where_somebody_put_a_file(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("# Page\n")
+
+    def build(after: str = "") -> subprocess.CompletedProcess[str]:
+        (tmp_path / "docs" / "hook.py").write_text(f"import os\ndef on_post_page(output, **_):\n    {after or 'pass'}\n")
+        (tmp_path / "mkdocs.yml").write_text(
+            f"site_name: s\nhooks: [{ROOT / 'scripts' / 'made_folder.py'}, docs/hook.py]\nexclude_docs: hook.py\n"
+        )
+        around = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'scripts'}"}
+        command = [sys.executable, "-m", "mkdocs", "build"]
+        return subprocess.run(command, cwd=tmp_path, env=around, capture_output=True, text=True)
+
+    assert build("os._exit(9)").returncode == 9 and not (tmp_path / "site").exists()
+    assert (done := build()).returncode == 0, done.stderr
+    pages = everything(tmp_path / "site")
+    assert build("os._exit(9)").returncode == 9 and everything(tmp_path / "site") == pages
+    assert build().returncode == 0 and everything(tmp_path / "site").keys() == pages.keys()
+    assert {one.name for one in tmp_path.iterdir()} == {"docs", "mkdocs.yml", "site"}
     (tmp_path / "site" / "thesis.txt").write_text("mine")
-    with pytest.raises(SystemExit, match=r"thesis.txt in it was not made by this script"):
-        made.on_pre_build(folder)
+    done = build()
+    assert done.returncode != 0 and "thesis.txt in it was not made by this script" in done.stdout + done.stderr
+    assert (tmp_path / "site" / "thesis.txt").read_text() == "mine"
     assert "hooks: [scripts/made_folder.py]" in (ROOT / "mkdocs.yml").read_text()
