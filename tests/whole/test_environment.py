@@ -104,3 +104,18 @@ def test_how_threads_wait_is_said_before_what_reads_it_is_imported(module: str) 
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "left"), [({}, "1000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "None")]
+)
+def test_a_command_runs_with_threads_that_wait_so(given: dict[str, str], left: str) -> None:
+    code = (
+        "import os, typer; from perse.commands.terminal import run_app; app = typer.Typer()\n"
+        "@app.command()\ndef told() -> None: print(os.environ.get('GOMP_SPINCOUNT'))\nrun_app(app)"
+    )
+    around = {
+        name: value for name, value in os.environ.items() if name not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "KMP_BLOCKTIME")
+    }
+    done = subprocess.run([sys.executable, "-c", code], env=around | given, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{left}\n"
