@@ -553,6 +553,7 @@ def test_an_exact_judge_gives_expected_scores(
         assert 1 < sample.scores.history_coverage < 5
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REAL.exists(), reason="Amazon's reviews are not at ../shared/data")
 def test_of_real_reviews_each_filter_leaves_some_and_some_are_copies(tmp_path: Path) -> None:
     part = tmp_path / "Musical_Instruments.csv"

@@ -127,6 +127,7 @@ def test_the_absolute_value_is_told_apart_from_agreement(docs: Path) -> None:
     assert any("cannot go below 0" in note and "on average" in note for note in result.notes)
 
 
+@pytest.mark.slow
 def test_all_candidates_and_the_best_of_all_references_can_be_asked_for(docs: Path) -> None:
     extremes, every = result_of(docs), result_of(docs, "--candidates", "all", "--references", "best")
     assert (extremes.details["compared"], every.details["compared"]) == (56, 84)
@@ -216,6 +217,7 @@ def test_two_runs_of_one_name_are_refused(docs: Path, tmp_path: Path) -> None:
     assert ran.returncode == 2 and "two runs are called votes; rename a folder" in ran.stderr
 
 
+@pytest.mark.slow
 def test_a_candidate_that_is_the_reference_takes_no_other_away_from_a_judge_without_probabilities(
     docs: Path, tmp_path: Path
 ) -> None:

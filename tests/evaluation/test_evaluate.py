@@ -159,6 +159,7 @@ def test_answers_on_another_scale_than_the_true_ones_are_refused(
         compare({"one": judgements, "two": judgements}, [Fold(examples, None)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "question", ["pointwise", "pointwise_score", "pointwise_stated", "pointwise_score_stated", "recognition"]
 )

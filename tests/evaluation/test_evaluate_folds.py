@@ -57,6 +57,7 @@ def test_folds_of_pairs_have_each_ones_majority() -> None:
     assert value(found, "judge (label)", "accuracy") == 1 / 2
 
 
+@pytest.mark.slow
 def test_small_folds_have_intervals_together() -> None:
     examples = world(12)
     judgements = noisy_judge(examples, noise=2, seed=0)

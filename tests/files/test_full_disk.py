@@ -267,6 +267,7 @@ def test_files_that_belong_together_are_all_old_where_the_disk_was_full_meanwhil
     assert not list(tmp_path.rglob("*kept*")) and not (tmp_path / "figures" / "stale.csv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("save", [torch.save, save_file], ids=["torch", "safetensors"])
 def test_a_full_disk_is_told_from_a_bug_wherever_tensors_stop_being_written(save: Callable[..., None], tmp_path: Path) -> None:
     tensors = {"weight": torch.arange(900.0), "bias": torch.arange(5.0)}

@@ -49,6 +49,7 @@ def test_in_python_what_it_was_trained_on_is_asked_where_no_question_is_named(ru
     assert unknown.ask_one(reviews=PAST, text=TEXT, settings=settings).question == "pointwise"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("driver", [[], ["--driver", "local"]])
 def test_a_run_of_examples_asks_it_too_unless_told_otherwise(run: Path, tmp_path: Path, driver: list[str]) -> None:
     (tmp_path / "examples.jsonl").write_text("".join(example_lines(pointwise_examples(1, 2))))
@@ -135,6 +136,7 @@ def test_at_the_command_line_one_reader_s_text_is_asked_about_so(run: Path, tmp_
     assert json.loads(done.stdout)["question"] == "pointwise_score_stated", done.stderr
 
 
+@pytest.mark.slow
 def test_every_reader_about_every_text_is_asked_so_and_a_run_in_shards_goes_on_when_it_is_not_known_any_more(
     run: Path, tmp_path: Path
 ) -> None:

@@ -167,6 +167,7 @@ def test_a_limit_draws_so_many_claims_of_each_kind_by_seed_and_asks_each_of_both
     assert drawn[0] == drawn[1] != drawn[2]
 
 
+@pytest.mark.slow
 @given(limit=st.integers(1, 12), seed=st.integers(0, 5))
 def test_both_ways_ask_the_same_facts_of_the_same_texts(limit: int, seed: int) -> None:
     facts = draw_pairs(benchmark(6), limit=limit, seed=seed).of("fact")

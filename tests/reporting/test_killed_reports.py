@@ -37,6 +37,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [of_runs, of_a_result])
 def test_a_killed_report_is_made_by_the_same_command(make: Callable[[Path], None], tmp_path: Path) -> None:
     make(tmp_path / "whole")

@@ -246,6 +246,7 @@ def test_an_address_that_is_no_text_is_one_sentence(client: Any, given: tuple[An
         client("http://127.0.0.1:9", key=5)
 
 
+@pytest.mark.slow
 def test_an_item_nested_too_deeply_is_one_sentence() -> None:
     deep: list[Any] = []
     for _ in range(100_000):

@@ -39,6 +39,7 @@ def url(tiny_model_folder: Path) -> Iterator[str]:
             yield address
 
 
+@pytest.mark.slow
 @pytest.mark.numeric
 def test_the_claims_of_a_text_have_the_judgements_that_the_library_gives_them(url: str, tiny_model_folder: Path) -> None:
     lists = [

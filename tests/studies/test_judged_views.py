@@ -47,6 +47,7 @@ def test_a_judge_is_scored_with_the_profiles_that_it_was_trained_on(judge: Path,
     assert all(seen == {"Ending", "Surprise"} for _, seen in shown(tmp_path / "other"))
 
 
+@pytest.mark.slow
 def test_where_profiles_may_be_others_than_in_training_a_note_says_so(
     judge: Path, answering_model: Path, couples: Path, tmp_path: Path
 ) -> None:

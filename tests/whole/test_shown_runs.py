@@ -143,6 +143,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "batch_throughput": ("--ways", "generate", "shards, embedded"),
     "busy_server": ("--model", "MODEL"),
     "calibration_alarms": (),
+    "fitted_calibration": (),
     "sureness_alarms": (),
     "data_prep": (),
     "drpe_worlds": (),

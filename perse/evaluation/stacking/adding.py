@@ -8,12 +8,14 @@ texts is learned from some readers and comes true for others. Then only an inter
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from perse.evaluation.calibration.reliability import Promised, calibration_error, chance_errors, nearest_label, off_by_chance
+from perse.evaluation.stacking.chance import refitted_errors
 from perse.evaluation.stacking.crossing import CrossFitted, Rows
 from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
@@ -88,27 +90,24 @@ class Kind:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """How far the probabilities of one row are off, and of a judge as it stands how far right ones would be in 95 of 100 draws of chance.
-
-    Of rows that are fitted here chance makes less than it would of others: their cuts are fitted to scores of the same kind, so that errors of
-    readers nearly cancel, and nothing is said to be right.
-    """
+    """How far the probabilities of one row are off, and how far right ones would be in 95 of 100 draws of chance: of a judge as it stands as
+    `calibration.reliability` draws them, of what is fitted here as `refitted_errors` does."""
 
     error: float
     """The class-wise expected calibration error (`perse.evaluation.calibration.reliability`)."""
-    usual: float | None = None
-    right: bool | None = None
-    """That nothing shows them to be wrong; None: not asked."""
+    usual: float
+    right: bool
+    """That nothing shows them to be wrong."""
 
     @classmethod
-    def of(cls, gold: FloatArray, told: FloatArray, bootstrap: Bootstrap, *, seed: int, fitted: bool) -> Calibrated:
-        """Of the distributions (n, L) of true scores (n,)."""
+    def of(
+        cls, gold: FloatArray, told: FloatArray, bootstrap: Bootstrap, chance: Callable[[Promised], FloatArray]
+    ) -> Calibrated:
+        """Of the distributions (n, L) of true scores (n,), with the errors that right ones may have."""
         place = nearest_label(gold, np.array(SCORES.values or ()))
         given = Promised(SCORES.labels, told, place, bootstrap.reviewer, bootstrap.resamples.item)
-        if fitted:
-            return cls(calibration_error(given))
-        chance = chance_errors(given, seed=seed)
-        return cls(calibration_error(given), float(np.quantile(chance, LEVEL)), off_by_chance(given, chance))
+        errors = chance(given)
+        return cls(calibration_error(given), float(np.quantile(errors, LEVEL)), off_by_chance(given, errors))
 
 
 @dataclass(frozen=True)
@@ -150,19 +149,24 @@ def measure(
     best = rows[1] if JUDGE in sources else whole
     simpler = [one for one in rows if one.name in (alone(BIAS), IN_WORDS[BIAS])]
     over = {(best.name, one.name): gains(gold, best, one, bootstrap) for one in simpler}
-    frequencies = Told.by(cross, (), FREQUENCIES)
-    fitted = [*rows[: 1 + (JUDGE in sources)], frequencies]
+    fitted = {ALL: sources, FREQUENCIES: ()}
+    if JUDGE in sources:
+        fitted[WITHOUT_JUDGE] = tuple(one for one in sources if one != JUDGE)
+    calibrated = {
+        name: Calibrated.of(gold, cross.tell(some), bootstrap, partial(refitted_errors, cross, some, seed=seed))
+        for name, some in fitted.items()
+    }
+    calibrated |= {
+        one.name: Calibrated.of(gold, one.distributions, bootstrap, partial(chance_errors, seed=seed))
+        for one in raw
+        if one.distributions is not None and np.isfinite(one.distributions).all()
+    }
     return Measured(
         levels={one.name: levels(gold, one, bootstrap) for one in rows},
         added=added,
         over=over,
         apart=by_kind(cross.rows, rows, bootstrap),
-        calibrated={
-            one.name: Calibrated.of(gold, one.distributions, bootstrap, seed=seed, fitted=is_fitted)
-            for is_fitted, part in ((True, fitted), (False, raw))
-            for one in part
-            if one.distributions is not None and np.isfinite(one.distributions).all()
-        },
+        calibrated=calibrated,
     )
 
 

@@ -131,6 +131,7 @@ def test_a_judge_is_told_which_baseline_knows_more() -> None:
     assert values[row.name] == row.columns["kendall"].value
 
 
+@pytest.mark.slow
 def test_folds_have_each_their_own() -> None:
     folds = [Fold(critics(6, seed=n), critics(20, seed=10 + n)) for n in range(2)]
     judge = [answered(one.id, "5") for fold in folds for one in fold.examples]

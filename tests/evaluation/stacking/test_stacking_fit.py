@@ -181,6 +181,7 @@ def test_the_reader_s_own_answer_is_no_feature(train: list[PointwiseExample]) ->
         )
 
 
+@pytest.mark.slow
 def test_no_training_reader_s_own_score_is_in_what_they_are_told(train: list[PointwiseExample]) -> None:
     """Of each training reader about each text that they scored: nothing is stacked, so that nothing can move with the score."""
     examples, judgements = world(20, seed=6, knows=1)
@@ -211,6 +212,7 @@ def test_what_is_written_says_of_a_judged_text_what_the_models_do(train: list[Po
         assert list(one.distribution.values()) == pytest.approx(told[row].tolist(), abs=1e-9) and not one.without
 
 
+@pytest.mark.slow
 def test_the_profile_average_is_told_of_those_who_have_a_profile_and_it_is_said(train: list[PointwiseExample]) -> None:
     examples, _ = world(20, seed=8, knows=0)
     bare = [one.model_copy(update={"profile": ()}) for one in examples[:8]]
@@ -278,6 +280,7 @@ def test_answers_without_distributions_are_refused(train: list[PointwiseExample]
         fit([Fold(examples, train)], bare)
 
 
+@pytest.mark.slow
 def test_distributions_from_the_likeliest_tokens_are_none(train: list[PointwiseExample]) -> None:
     examples, judgements = world(20, seed=2, knows=1)
     read = [one.model_copy(update={"exact": False}) for one in judgements]
@@ -311,6 +314,7 @@ def test_strangers_are_hardly_taken_for_readers_of_the_training_side(train: list
     assert not under_other_names(tens, strangers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "low, high, said",
     [

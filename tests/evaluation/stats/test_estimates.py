@@ -116,6 +116,7 @@ def test_small_tables_full_of_ties_and_constants_equal_their_slow_twin(
         np.testing.assert_allclose(fast[name], slow, atol=1e-12, err_msg=name)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(SMALL)
 def test_drawing_everybody_once_gives_the_value_itself(rows: list[tuple[int, int, int, int]]) -> None:

@@ -60,6 +60,7 @@ def test_the_kernel_is_told_of_each_token_what_it_sees_and_of_each_block_whether
     assert torch.equal(whole, by_block.all(-1)), "blocks that are not masked are seen whole"
 
 
+@pytest.mark.slow
 def test_its_output_is_tree_attentions(monkeypatch: pytest.MonkeyPatch) -> None:
     """By torch's plain version of the kernel, which is what a CPU has, forward alone."""
     monkeypatch.setattr(flex, "_kernel", lambda: plain)

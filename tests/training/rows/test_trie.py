@@ -38,6 +38,7 @@ def path_to(row: PackedRow, place: int) -> list[int]:
     return [int(at) for at in dense_mask(row.tree)[0, 0, place].nonzero()[:, 0]]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(BRANCHES, st.booleans())
 def test_every_learned_token_sees_exactly_its_own_example(drawn: Drawn, share: bool) -> None:
