@@ -26,7 +26,7 @@ from perse.errors import BadInput
 from perse.formats.plain_files import refuse_endless
 from perse.judgement import Judgement, Status
 from perse.judging.one import example_of
-from perse.records import ProfileReview, check_told, explain
+from perse.records import ProfileReview, explain
 from perse.scale import OwnScale, rescale
 from perse.secrets import printable
 from perse.stacking.sources import IN_WORDS
@@ -121,7 +121,7 @@ def prompt_for_reviews(console: Console, *, scale: OwnScale | None = None) -> li
             review = _typed(Prompt.ask("  their review (empty: none)", console=console, default="", show_default=False).strip())
             score = _prompt_for_score(console, scale)
             try:
-                reviews.append(check_told(ProfileReview(text=read_text(text), review=review or None, score=score)))
+                reviews.append(ProfileReview(text=read_text(text), review=review or None, score=score))
             except ValidationError as error:
                 raise BadInput(f"text {len(reviews) + 1}: {explain(error)}") from None
             except BadInput as error:

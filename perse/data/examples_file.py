@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
-from perse.records import Example, ProfileReview, Served, check_told, explain, from_own_scale, parse_example
+from perse.records import Example, ProfileReview, Served, explain, from_own_scale, parse_example
 from perse.records.near import near_duplicate
 from perse.scale import OwnScale
 
@@ -53,7 +53,7 @@ def read_profile(path: Path, *, scale: OwnScale | None = None) -> list[ProfileRe
     reviews = []
     for line, fields in read_json_lines(path):
         try:
-            read = ProfileReview.model_validate(_rescaled(fields, scale))
+            reviews.append(ProfileReview.model_validate(_rescaled(fields, scale)))
         except ValidationError as error:
             off = any(
                 one["loc"] == ("score",) and one["type"] in ("less_than_equal", "greater_than_equal") for one in error.errors()
@@ -62,10 +62,6 @@ def read_profile(path: Path, *, scale: OwnScale | None = None) -> list[ProfileRe
             raise BadInput(f"{path}, line {line}: {explain(error)}{hint}") from None
         except BadInput as error:
             raise BadInput(f"{path}, line {line}: {error}; give the scale with --scale LOW-HIGH") from None
-        try:
-            reviews.append(check_told(read))
-        except BadInput as error:
-            raise BadInput(f"{path}, line {line}: {error}") from None
     return reviews
 
 

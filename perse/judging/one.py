@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from perse.errors import BadInput
 from perse.formats.json_text import json_kind
-from perse.records import PointwiseExample, ProfileReview, check_told, explain, from_own_scale
+from perse.records import PointwiseExample, ProfileReview, explain, from_own_scale
 from perse.scale import OwnScale, check_own
 
 Past = ProfileReview | tuple[str, str, int] | Mapping[str, Any]
@@ -60,7 +60,7 @@ def _review(number: int, past: object, scale: OwnScale | None) -> ProfileReview:
         BadInput: it is none.
     """
     if isinstance(past, ProfileReview):  # is on 1 to 10
-        return _told(number, past)
+        return past
     if isinstance(past, Mapping):
         fields = dict(past)
     elif isinstance(past, Sequence) and not isinstance(past, str | bytes) and len(past) == len(_PARTS):
@@ -69,16 +69,8 @@ def _review(number: int, past: object, scale: OwnScale | None) -> ProfileReview:
         found = f"{len(past)} values" if isinstance(past, list | tuple) else json_kind(past)
         raise BadInput(f"past review {number} is {found}, expected (text, review, score), or these by name")
     try:
-        read = ProfileReview.model_validate(from_own_scale(fields, scale))
+        return ProfileReview.model_validate(from_own_scale(fields, scale))
     except ValidationError as error:
         raise BadInput(f"past review {number}, {explain(error)}") from None
     except BadInput as error:
         raise BadInput(f"past review {number}: {error}; give its score on the scale, or another scale") from None
-    return _told(number, read)
-
-
-def _told(number: int, past: ProfileReview) -> ProfileReview:
-    try:
-        return check_told(past)
-    except BadInput as error:
-        raise BadInput(f"past review {number}, {error}") from None

@@ -9,7 +9,7 @@ from perse.records.base import Asked, Choice, Example, Parts, PersonalExample, R
 from perse.records.claims import ClaimExample, ClaimsExample
 from perse.records.kinds import EXAMPLES, chooses, example_lines, parse_example
 from perse.records.pairwise import ChoiceReference, Pair, PairwiseExample, ProfileComparison
-from perse.records.pointwise import Evidence, PointwiseExample, ProfileReview, ReviewReference, check_told, from_own_scale
+from perse.records.pointwise import Evidence, PointwiseExample, ProfileReview, ReviewReference, from_own_scale
 from perse.records.reviews import ASPECTS, Comparison, Kind, Review, Split
 from perse.records.summary import SummaryExample, SummaryReference
 from perse.records.summary_pair import PastReview, SummaryPairExample
@@ -50,7 +50,6 @@ __all__ = [
     "VoteExample",
     "Voter",
     "VotesExample",
-    "check_told",
     "chooses",
     "example_lines",
     "explain",

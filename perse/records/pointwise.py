@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from perse.errors import BadInput
 from perse.records.base import Parts, Record
 from perse.scale import SCORES, OwnScale, Scale, check_own, float_of, rescale
 from perse.strict import Name
@@ -19,31 +18,31 @@ LARGEST = 1e6
 Estimate = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
 
 
-class ProfileReview(Record):
-    """A past review as the judge is shown it; without `review`, a text and its score alone (PerSE, table 5)."""
+def _text(value: str) -> str:
+    if not value.strip():
+        raise ValueError("found a blank text; give the text that was reviewed, or take this review out")
+    return value
 
-    text: str
-    review: str | None = None
+
+def _review(value: str) -> str:
+    if not value.strip():
+        raise ValueError(
+            "found a blank text; give what the reader wrote, or leave the field out where the score alone is known"
+        )
+    return value
+
+
+class ProfileReview(Record):
+    """A past review as the judge is shown it; without `review`, a text and its score alone (PerSE, table 5). What is blank would be shown as something
+    that was written."""
+
+    text: Annotated[str, AfterValidator(_text)]
+    review: Annotated[str, AfterValidator(_review)] | None = None
     score: int = Field(ge=1, le=10)
     item_id: Name | None = None
     time: str | None = None
     estimate: Estimate | None = None
     """What the content model of the training side expects a usual reader to give the text; see `Evidence`."""
-
-
-def check_told(past: ProfileReview) -> ProfileReview:
-    """The past review itself; a blank text or review would be shown to a judge as something that was written.
-
-    Raises:
-        BadInput: one of them is blank.
-    """
-    if not past.text.strip():
-        raise BadInput("field 'text' is blank; give the text that was reviewed, or take this review out")
-    if past.review is not None and not past.review.strip():
-        raise BadInput(
-            "field 'review' is blank; give what the reader wrote, or leave the field out where the score alone is known"
-        )
-    return past
 
 
 def from_own_scale(fields: Mapping[str, Any], scale: OwnScale | None) -> dict[str, Any]:

@@ -73,9 +73,9 @@ def test_a_score_on_another_scale_is_told_of_the_scale(reviews: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "text", "said"),
     [
-        ({"text": "A", "review": "", "score": 5}, "B", "mine.jsonl, line 2: field 'review' is blank; give what the reader wrote, or leave the field out"),
-        ({"text": "A", "review": " \n", "score": 5}, "B", "line 2: field 'review' is blank"),
-        ({"text": " ", "review": "r", "score": 5}, "B", "line 2: field 'text' is blank; give the text that was reviewed"),
+        ({"text": "A", "review": "", "score": 5}, "B", "mine.jsonl, line 2: field 'review': found a blank text; give what the reader wrote, or leave the field out"),
+        ({"text": "A", "review": " \n", "score": 5}, "B", "line 2: field 'review': found a blank text"),
+        ({"text": " ", "review": "r", "score": 5}, "B", "line 2: field 'text': found a blank text; give the text that was reviewed"),
         ({"text": "A", "score": 5}, " ", "the text to judge is blank; give the text that the reader would review"),
     ],
 )  # fmt: skip

@@ -173,14 +173,14 @@ PAST = ("a plot", "their review", 8)
         (
             [PAST, ("a", " ", 8)],
             "x",
-            "past review 2, field 'review' is blank; give what the reader wrote, or leave the field out",
+            "past review 2, field 'review': found a blank text; give what the reader wrote, or leave the field out",
         ),
         (
             [(" ", "a", 8)],
             "x",
-            "past review 1, field 'text' is blank; give the text that was reviewed, or take this review out",
+            "past review 1, field 'text': found a blank text; give the text that was reviewed, or take this review out",
         ),
-        ([ProfileReview(text="a", review="", score=8)], "x", "past review 1, field 'review' is blank"),
+        ([ProfileReview(text="a", review="", score=8)], "x", "past review 1, field 'review': found a blank text"),
     ],
 )
 def test_what_is_no_text_or_no_review_is_a_sentence(judge: Judge, reviews: Any, text: Any, said: str) -> None:

@@ -29,6 +29,7 @@ from hypothesis import strategies as st
 
 from perse import Judge, __main__
 from perse.answering.base import JudgeSettings
+from perse.batch.sharded.catalogue_inputs import read_readers
 from perse.commands import app as cli
 from perse.data.examples_file import read_examples, read_profile
 from perse.data.load import load_examples
@@ -133,6 +134,20 @@ def test_a_name_with_a_control_character_is_refused_and_a_text_with_one_is_not(f
     assert parse_example({**fields(), "query": f"a{odd}b"}).query == f"a{odd}b"  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("field", ["text", "review"])
+@pytest.mark.parametrize("blank", ["", " \n"])
+def test_a_past_review_that_is_blank_is_refused_at_every_edge_and_not_shown_as_something_written(
+    field: str, blank: str, tmp_path: Path
+) -> None:
+    whole = fields()
+    whole["profile"][0][field] = blank
+    with pytest.raises(BadInput, match=rf"field 'profile.0.{field}': found a blank text; give "):
+        parse_example(whole)
+    (tmp_path / "r.jsonl").write_text(json.dumps({"reviewer_id": "r", "profile": whole["profile"]}) + "\n")
+    with pytest.raises(BadInput, match=rf"r.jsonl, line 1: field 'profile', field '0.{field}': found a blank text"):
+        [*read_readers(str(tmp_path / "r.jsonl"))]
+
+
 @pytest.mark.parametrize("score", NO_NUMBERS, ids=lambda score: str(type(score).__name__))
 def test_a_score_that_is_no_number_is_refused_at_every_edge(score: Any, tmp_path: Path) -> None:
     whole = fields()
@@ -206,6 +221,20 @@ def server(tiny_model_folder: Path) -> Iterator[TestClient]:
     app = embedded_app(models, JudgeSettings(temperature=0, max_new_tokens=4))
     with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         yield client
+
+
+@pytest.mark.parametrize("field", ["text", "review"])
+def test_a_past_review_that_is_blank_is_refused_by_the_server_and_other_items_are_answered(
+    server: TestClient, field: str
+) -> None:
+    good = {"profile": fields()["profile"], "query": "A new text."}
+    bad = {**good, "profile": [{**good["profile"][0], field: " "}]}
+    one, other = post(server, {"input": [bad, good], "question": "pointwise_score"}).json()["results"]
+    assert (
+        f"profile.0.{field}" in one["error"]["message"]
+        and "blank" in one["error"]["message"]
+        and other["question"] == "pointwise_score"
+    )
 
 
 def post(server: TestClient, body: Any, route: str = "pointwise") -> Any:

@@ -329,7 +329,9 @@ def _profile(row: _Row, prompt: str, past: Sequence[Mapping[str, str]]) -> tuple
         if normalised(found["text"]) != normalised(entry["summ_plot"]):
             row.bad("prompt", f"plot {found['n']} is not that of 'examples'", reason="prompt and examples disagree")
         profile.append(
-            ProfileReview(text=found["text"].strip(), review=review.review, score=review.score, item_id=entry["movie_id"])
+            ProfileReview(
+                text=found["text"].strip(), review=review.review or None, score=review.score, item_id=entry["movie_id"]
+            )
         )
     return tuple(profile)
 

@@ -65,5 +65,5 @@ def _record(entry: ProfileReview | ProfileComparison, name: str) -> Review | Com
 
 def _query(example: PointwiseExample | PairwiseExample) -> Review | Comparison:
     if isinstance(example, PointwiseExample):
-        return _record(ProfileReview(text=example.query, score=1), "query")
+        return _record(ProfileReview.model_construct(text=example.query, score=1), "query")  # which may be blank
     return _record(ProfileComparison(text_a=example.query.text_a, text_b=example.query.text_b, preference={}), "query")
