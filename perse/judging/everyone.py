@@ -6,6 +6,7 @@ question (DESIGN.md, promise 5).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,9 @@ from perse.records import PointwiseExample, ProfileReview, Review
 from perse.records.dates import oldest_first
 from perse.records.near import NearIndex
 from perse.scale import OwnScale
+
+log = logging.getLogger(__name__)
+FEW, STARS = 10, 5
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,8 @@ def everyone(
         BadInput: a candidate twice, of nobody, or of no text; nothing is left to ask.
     """
     past = _by_reader(reviews)
+    if scale is None:
+        _warn_of_stars([review.score for own in past.values() for review in own])
     seen = _seen(past, texts)
     profiles = {reader: _profile(own, k) for reader, own in past.items()}
     wanted = [*(_every(past, texts) if only is None else _checked(only, past, texts))]
@@ -65,6 +71,16 @@ def everyone(
         for reader, item in asked
     ]
     return Everyone(examples, len(wanted) - len(asked))
+
+
+def _warn_of_stars(scores: Sequence[int]) -> None:
+    """Five stars are the scale of most reviews, and 5 of 10 is half of it."""
+    if len(scores) >= FEW and max(scores) <= STARS:
+        log.warning(
+            "none of the %d scores is above %d, and they are taken to be of 1 to 10; if %d is the highest that there is, give the scale: --scale 1-%d, "
+            "in Python scale=(1, %d)",
+            *(len(scores), *[STARS] * 4),
+        )
 
 
 def _by_reader(reviews: Iterable[Review]) -> dict[str, list[Review]]:

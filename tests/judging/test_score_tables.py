@@ -339,3 +339,13 @@ def test_a_missing_value_of_pandas_is_missing_in_a_dict_too() -> None:
     assert past.time is None and past.item_id is not None and past.item_id.startswith("t")
     with pytest.raises(BadInput, match="row 1: field 'score': found null"):
         asked([row | {"score": pandas.NA}], TEXTS)
+
+
+def test_scores_that_may_be_stars_are_told_of_the_scale(caplog: pytest.LogCaptureFixture) -> None:
+    def stars(most: int, **scale: Any) -> str:
+        caplog.clear()
+        asked([(f"reader {n}", f"text {n}", "Good.", 1 + n % most) for n in range(12)], ["new"], **scale)
+        return caplog.text
+
+    assert "none of the 12 scores is above 5" in stars(5) and "scale=(1, 5)" in caplog.text
+    assert stars(5, scale=(1, 5)) == stars(6) == "", "nothing is said where the scale is given, or cannot be of five"
