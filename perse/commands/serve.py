@@ -44,6 +44,7 @@ def serve(
     from perse.serving.front.keys import OWNER, Keys
     from perse.serving.readers.store import Readers
     from perse.settings.serving import KEY, admin_key, api_key, load_config, recipes
+    from perse.stacking.beside import refuse_damaged
 
     if show_recipes:
         list_recipes(recipes())
@@ -76,6 +77,8 @@ def serve(
     adapters = {name: find_adapter(path, model).resolve() for name, path in settings.adapters.items()}
     for adapter in adapters.values():
         check_adapter(adapter, base=model, trust_remote_code=trust)
+        refuse_damaged([model, adapter], settings.stacked_by is not False)
+    refuse_damaged([model], settings.stacked_by)
     port = _free_port(settings.host, settings.port)
     engine = "vLLM" if on_vllm else "the embedded engine"
     address, elsewhere = _addresses(settings.host, port, scheme="https" if settings.certificate else "http")

@@ -37,7 +37,7 @@ from perse.questions.base import ListedQuestion
 from perse.records import Asked, SeveralAsked
 from perse.rendering.prompt import Renderer, TextRenderer
 from perse.scale import OwnScale
-from perse.stacking.beside import stacking_of
+from perse.stacking.beside import refuse_damaged, stacking_of
 from perse.stacking.file import Stacking, for_manifest
 
 __all__ = ["Judge", "JudgeSettings"]
@@ -99,8 +99,10 @@ class Judge:
             ModelNotFound: not available anywhere; the message lists what was tried.
             BadInput: a name of another form, a model that cannot be used, a server that cannot be asked, or the stacking of another judge.
         """
+        folders = parse_judge(str(judge)).folders
+        refuse_damaged(folders, stacking)
         loaded = load_judge(str(judge), LoadOptions(dtype, context, tokenizer, trust_remote_code, hardware, tuple(adapters)))
-        who, folders = loaded.identity, parse_judge(str(judge)).folders
+        who = loaded.identity
         return cls(
             loaded.engine,
             loaded.renderer,

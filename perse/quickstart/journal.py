@@ -92,6 +92,8 @@ class Journal:
         code = self.run((*words, *again))
         if code in STOPPED:
             raise KeyboardInterrupt
+        if code:  # nothing is perse's own of what lies there when it is begun again: a person may have gone on by hand
+            self.keep(begun=())
         if code == USAGE and not needed:
             self.say("it goes on without: why stands above")
             return

@@ -37,9 +37,7 @@ def stacking_of(who: Named, folders: Sequence[Path], given: Path | bool) -> Stac
     Raises:
         BadInput: it is of another scale, damaged, or none at all; or the file that was given is another judge's.
     """
-    if given is False:
-        return None
-    place = given if isinstance(given, Path) else _beside(folders)
+    place = _place(folders, given)
     if place is None:
         return None
     stacking, judge = read_stacking(place), StackedJudge(model=who.model, adapter=who.adapter, sha256=who.digest)
@@ -55,12 +53,28 @@ def stacking_of(who: Named, folders: Sequence[Path], given: Path | bool) -> Stac
     return stacking
 
 
+def refuse_damaged(folders: Sequence[Path], given: Path | bool) -> None:
+    """What `stacking_of` will read can be read: asked before a model is loaded, which may take minutes.
+
+    Raises:
+        BadInput: it is damaged, or none at all.
+    """
+    if place := _place(folders, given):
+        read_stacking(place)
+
+
 def stacking_beside(folders: Sequence[Path]) -> Stacking | None:
     """The stacking that lies beside the last of a judge's folders, whosever it is; None where there is none that can be read."""
     try:
         return read_stacking(place) if (place := _beside(folders)) else None
     except BadInput:
         return None
+
+
+def _place(folders: Sequence[Path], given: Path | bool) -> Path | None:
+    if given is False:
+        return None
+    return given if isinstance(given, Path) else _beside(folders)
 
 
 def _beside(folders: Sequence[Path]) -> Path | None:

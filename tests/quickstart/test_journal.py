@@ -126,6 +126,20 @@ def test_what_a_killed_quickstart_left_is_made_again(files: dict[str, Path], tmp
         journal.run = killed
 
 
+@pytest.mark.parametrize("command", ["data", "fit"])
+def test_what_a_person_made_by_hand_after_a_command_had_failed_is_not_replaced(
+    files: dict[str, Path], tmp_path: Path, command: str
+) -> None:
+    """The sentence says to go on by hand: the same quickstart must then meet what lies there as somebody's."""
+    journal = opened(tmp_path / "out", files, 10, lambda _: None)
+    scripted(journal, {command: 2})
+    journal.once(command, needed=False)
+    again = opened(tmp_path / "out", files, 10, lambda _: None)
+    typed = scripted(again, {}, whole=True)
+    again.once(command, needed=False)
+    assert typed == [command]
+
+
 @pytest.mark.parametrize(
     ("code", "outcome"), [(1, BadInput), (-9, BadInput), (-15, KeyboardInterrupt), (143, KeyboardInterrupt)]
 )

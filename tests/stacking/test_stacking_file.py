@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
+from command_line import perse
 
 from perse.engines.kind import portable
 from perse.errors import BadInput
 from perse.identity import reader_key, text_key
 from perse.judgement import Judgement, Status, Tokens
+from perse.judging.judge import Judge
 from perse.models.finding import weights_digest
 from perse.records import Evidence, PointwiseExample, ProfileReview
 from perse.scale import SCORES
@@ -269,3 +273,20 @@ def test_without_a_digest_a_served_judge_is_known_by_the_name_that_its_judgement
 class StackedIdentity:
     def __init__(self, digest: str = "ab") -> None:
         self.model, self.adapter, self.digest = "m", None, digest
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_damaged_stacking_is_refused_before_a_model_is_loaded(tiny_model_folder: Path, tmp_path: Path, beside: bool) -> None:
+    judge = tmp_path / "judge"
+    shutil.copytree(tiny_model_folder, judge)
+    place = (judge if beside else tmp_path) / "stacking.json"
+    place.write_text(stacking().text[:400])
+    given = [] if beside else [f"stacking={place}"]
+    done = perse("serve", "--config", "embedded", f"model={judge}", "engine=transformers", "port=0", *given)
+    assert done.returncode == 2 and f"{place} is not JSON" in done.stderr and "serving" not in done.stderr
+    with (
+        mock.patch("perse.judging.judge.load_judge", side_effect=AssertionError("loaded")),
+        pytest.raises(BadInput, match="is not JSON"),
+    ):
+        Judge.load(judge, stacking=beside or place)

@@ -9,6 +9,7 @@ Which lines are bad, and what a bad line costs, is the table "Rows that do not f
 from __future__ import annotations
 
 import ast
+import codecs
 import csv
 import gzip
 import io
@@ -194,11 +195,17 @@ def column_names(path: Path) -> list[str]:
 
 
 def _lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
-    """(number, text with its line end) of each line that ends at "\\n", without a byte order mark."""
+    """(number, text with its line end) of each line that ends at "\\n", without a byte order mark.
+
+    Raises:
+        BadInput: the file is absent, cannot be unpacked, or is UTF-16, of which every line would be called damaged.
+    """
     refuse_endless(path)
     try:
         with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as file:
             for number, line in enumerate(file, start=1):
+                if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                    raise BadInput(f"{path}: is UTF-16, as a spreadsheet's 'Unicode text' is; save it as UTF-8 (\"CSV UTF-8\")")
                 try:
                     yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
                 except UnicodeDecodeError as error:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perse.data.sources.faults import Faults
-from perse.data.sources.lines import LONGEST_CELL
+from perse.data.sources.lines import LONGEST_CELL, column_names, read_records
 from perse.data.sources.table import read_comparisons, read_json_lines, read_reviews, read_rows
 from perse.errors import BadInput
 
@@ -333,3 +333,13 @@ def test_seconds_with_a_fraction_are_a_time_as_whole_ones_are(tmp_path: Path) ->
     rows = [{**GOOD, "item_id": f"i{n}", "time": 1577836800.5 + n} for n in range(2)]
     found, counts = reviews_of(lines(tmp_path / "r.jsonl", rows))
     assert [one.time for one in found] == ["1577836800.5", "1577836801.5"] and not counts
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_a_table_in_utf_16_is_told_to_be_one(tmp_path: Path, encoding: str) -> None:
+    """What spreadsheets save as Unicode text; its columns were called by names full of NULs."""
+    place = tmp_path / "reviews.csv"
+    place.write_bytes("\ufeffreader,book,score\nann,b1,3\n".encode(encoding))
+    for read in (column_names, lambda path: list(read_records(path, Faults("skip")))):
+        with pytest.raises(BadInput, match="is UTF-16, .*; save it as UTF-8"):
+            read(place)
