@@ -181,3 +181,13 @@ def test_an_interval_ends_where_values_end() -> None:
         0.99, np.concatenate([shape - 0.5, drawn[1001:]]), both=1001, reviewers=30, texts=20, sizes=np.ones(20, dtype=int)
     )
     assert low.high == 0.99, "the value itself, where every resample is lower"
+
+
+def test_a_text_that_has_nearly_all_items_counts_as_two_and_hides_no_more_than_nine_tenths() -> None:
+    # w = 180 / 200: as one of 1 / (0.81 + 20 / 200^2) = 1.23 texts, of whose variance 1.23 (0.9 * 0.1)^2 + ... = 0.011 would be seen.
+    drawn = np.concatenate([evenly(4001, 5.0), *(evenly(2000, one) for one in (2.0, np.sqrt(0.2), 1.0))])
+    found = two_way_interval(0.0, drawn, both=4001, reviewers=200, texts=21, sizes=np.array([180, *np.ones(20, dtype=int)]))
+    variance = 4 + 0.2 / 0.1 - 1
+    freedom = variance**2 / (4**2 / 199 + 2**2 / 1)
+    low, high = (stats.norm.ppf(level) * np.sqrt(variance) for level in expanded_levels(1 + freedom))
+    assert [found.low, found.high] == pytest.approx([low, high], rel=5e-3)
