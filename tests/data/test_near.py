@@ -229,3 +229,16 @@ def test_what_nobody_sees_makes_no_other_text(unseen: str) -> None:
 def test_a_control_character_is_the_blank_that_it_is_shown_as(control: str) -> None:
     text = text_of(0)
     assert text_key(text.replace(" ", control)) == text_key(text) == text_key(text + control)
+
+
+def test_hashes_are_the_same_in_however_many_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [normalised(text) for text in family(5, 30)]
+    [(count, whole, owners)] = hashed(texts)
+    monkeypatch.setattr("perse.records.near._BATCH", 500)
+    parts = list(hashed(texts))
+    assert len(parts) > 3 and sum(part[0] for part in parts) == count == 30
+    np.testing.assert_array_equal(np.concatenate([part[1] for part in parts]), whole)
+    before = np.cumsum([0, *(part[0] for part in parts[:-1])])
+    np.testing.assert_array_equal(np.concatenate([part[2] + at for part, at in zip(parts, before, strict=True)]), owners)
+    assert near_groups(texts) == all_pairs(texts)
+    assert list(hashed([])) == []

@@ -10,6 +10,7 @@ import pytest
 from perse.data.build import PointwiseOptions, Summary, build_pointwise
 from perse.data.dataset.folder import DataSet, load_folder
 from perse.data.dataset.parquet import write_parquet
+from perse.data.leaks import check_leaks
 from perse.data.per_mpst import PerMpstOptions, build_per_mpst
 from perse.data.profiles.profiles import Drawing, pointwise_rows
 from perse.data.rewriting.plots import RewriteOptions
@@ -126,6 +127,9 @@ def test_a_planted_answer_in_the_profile_is_a_leak(tmp_path: Path) -> None:
     write_parquet(tmp_path / "out" / "examples.parquet", data.rows)
     with pytest.raises(BadInput, match="leak: the review asked for is in the profile"):
         load_folder(tmp_path / "out")
+    with pytest.raises(BadInput, match="leak: the review asked for is in the profile"):
+        check_leaks(data.rows, data.reviews, {}, disjoint_items=False)
+    check_leaks(data.rows, data.reviews, {}, disjoint_items=False, repeats=True)
 
 
 def test_two_readers_and_reviews_without_a_word_repeat_nothing() -> None:

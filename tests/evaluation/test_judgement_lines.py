@@ -62,3 +62,48 @@ def test_numbers_that_no_judge_gives_are_refused_with_their_field(change: dict[s
     line |= {"tokens": {"prompt": 1, "cached": 0, "generated": 1}}
     with pytest.raises(BadInput, match=re.escape(field)):
         parse_judgement(line | change, "judgements.jsonl, line 1")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"stacked": {"expected": 5.0, "distribution": {"1": 0.5, "10": 0.4}}},
+            "the stacked distribution sums to 0.9, expected 1",
+        ),
+        ({"stacked": {"expected": 5.0, "distribution": {"1": 0.5, "10": 0.502}}}, "the stacked distribution sums to 1.002"),
+        ({"error": "broken"}, "status ok has an error; an ok answer has none"),
+        ({"distribution": {"1": 0.5, "10": 0.502}}, "the distribution sums to 1.002, expected 1"),
+    ],
+)
+def test_an_answer_that_contradicts_itself_is_refused(change: dict[str, object], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        parse_judgement(answered("a", "10").model_dump(mode="json") | change, "f, line 1")
+
+
+def test_numbers_that_were_rounded_to_four_digits_are_taken() -> None:
+    found = answered("a", "10", distribution={"1": 0.2, "10": 0.8}).model_dump(mode="json")
+    found |= {"distribution": {"1": 0.1995, "10": 0.8}, "stacked": {"expected": 5.0, "distribution": {"1": 0.2, "10": 0.8005}}}
+    assert parse_judgement(found, "f").likeliest == "10"
+
+
+def test_the_row_of_a_judgement_has_all_of_it_flat() -> None:
+    one = answered("a", "10", distribution={"10": 0.9, "1": 0.1})
+    row = one.row()
+    assert (row["id"], row["status"], row["label"], row["likeliest"], row["p_10"], row["p_1"]) == (
+        "a",
+        "ok",
+        "10",
+        "10",
+        0.9,
+        0.1,
+    )
+    assert row["stacked"] is None and "not_stacked" not in row and not any(name.startswith("own_") for name in row)
+    said = one.model_copy(update={"not_stacked": "a reader of the training side"}).row()
+    assert said["not_stacked"] == "a reader of the training side"
+    without = failed("b", Status.REFUSED).row()
+    assert (
+        without["likeliest"] is None and without["status"] == "refused" and not any(name.startswith("p_") for name in without)
+    )
+    shown = one._repr_html_()
+    assert "not_stacked" not in shown and "p_10" in shown and "stacked" not in shown, "what there is, a line each"

@@ -14,7 +14,7 @@ from perse.data.dataset.folder import DATA_SET
 from perse.data.persum.folder import PERSUM
 from perse.data.release import RELEASE
 from perse.errors import BadInput, RunMismatch, SaveFailed
-from perse.files.belongings import GOES, LIST, Belongings, check_file, kind_of, own_files
+from perse.files.belongings import GOES, LIST, Belongings, check_file, kind_of, own_files, resolved
 from perse.files.locking import locked
 from perse.files.own_files import write_together
 from perse.files.replacing import COMMIT, PLAN, STAGING, claimed, reading, settle, update_files
@@ -514,3 +514,24 @@ def test_a_plan_of_a_strangers_removes_nothing_but_tables_of_data(tmp_path: Path
 @pytest.mark.parametrize("one", [DATA_SET, RELEASE, PERSUM], ids=lambda one: one.what)
 def test_every_table_of_data_that_has_no_successor_may_go(one: Belongings) -> None:
     assert set(one.names) <= GOES
+
+
+def test_what_may_not_be_written_over_is_said_for_what_it_is(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("mine")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    for out, said in (
+        (tmp_path / "folder", "is a folder; give another --out, such as"),
+        (tmp_path / "pipe", "is no plain file; give another --out"),
+        (tmp_path / "a", "is a link to b, and is not written through"),
+        (tmp_path / "file" / "x.jsonl", "file is no folder; give another --out"),
+        (tmp_path / "file", "already there; give another --out, or --overwrite to replace it"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            check_file(out, overwrite=False)
+    check_file(tmp_path / "file", overwrite=True)
+    check_file(tmp_path / "new" / "x.jsonl", overwrite=False)
+    with pytest.raises(BadInput, match="its links cannot be followed; give another path"):
+        resolved(tmp_path / "a" / "x")

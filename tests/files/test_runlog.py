@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from perse.errors import BadInput, RunMismatch
 from perse.files import runlog
 from perse.files.locking import lock_file
-from perse.files.runlog import RunLog, read_lines, read_manifest, run_of, what_it_is, write_whole
+from perse.files.runlog import RunLog, count_and_digest, file_digest, read_lines, read_manifest, run_of, what_it_is, write_whole
 
 
 def test_lines_are_read_back_and_a_run_is_continued(tmp_path: Path) -> None:
@@ -181,3 +182,43 @@ def test_a_manifest_that_tells_of_no_run_is_one_sentence(tmp_path: Path) -> None
 )
 def test_what_lies_in_a_folder_is_told_by_the_command_that_wrote_it(manifest: dict[str, Any], told: str) -> None:
     assert what_it_is(manifest) == told
+
+
+def test_a_file_of_lines_is_counted_and_known_by_its_bytes(tmp_path: Path) -> None:
+    lines = [b"one\n", b"two\n", b"three\n"]
+    (tmp_path / "x.jsonl").write_bytes(b"".join(lines))
+    assert count_and_digest(iter(lines)) == {"count": 3, "sha256": file_digest(tmp_path / "x.jsonl")}
+    assert count_and_digest([])["count"] == 0 and count_and_digest(lines[:2])["sha256"] != file_digest(tmp_path / "x.jsonl")
+
+
+def test_a_line_that_is_none_of_the_run_is_named_when_it_resumes(tmp_path: Path) -> None:
+    with RunLog(tmp_path / "run", {}, lines="x.jsonl") as log:
+        log.append(['{"step": 1}\n', '{"other": 2}\n'])
+        with pytest.raises(BadInput, match=r"x.jsonl, line 2: .*other.* is no line of this run; remove it"):
+            log.cut(lambda row: bool(row["step"] <= 1))
+        log.cut(lambda row: True)
+        assert len(log.read()) == 2
+        log.cut(lambda row: False)
+        assert log.read() == []
+
+
+@pytest.mark.parametrize(
+    ("manifest", "named"),
+    [
+        ({"run": 5}, "'run' is 5"),
+        ({"run": {"kind": "score", "judge": "x"}}, "'run.judge' is \"x\""),
+        ({"run": {"kind": "study", "judge": "x"}}, None),
+    ],
+)
+def test_a_part_of_a_manifest_that_is_none_is_named(tmp_path: Path, manifest: dict[str, Any], named: str | None) -> None:
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    if named is None:
+        assert read_manifest(tmp_path) == manifest
+    else:
+        with pytest.raises(BadInput, match=f"{named}, expected a JSON object; the run must be made again"):
+            read_manifest(tmp_path)
+
+
+def test_a_study_without_a_name_is_still_told_from_other_runs() -> None:
+    assert what_it_is({"run": {"kind": "study"}}) == "a run of a study of perse"
+    assert what_it_is({"run": {"kind": "drpe-roles"}}) == "a run of perse drpe roles"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from builders import Reworded, pairwise_examples, pointwise_examples, tiny_llama
@@ -14,7 +14,7 @@ from perse.answering import base
 from perse.engines.base import Capabilities, Failure, Generation, LabelDistribution, Reply, Sampling
 from perse.engines.scripted import ScriptedEngine
 from perse.engines.transformers import TransformersEngine
-from perse.judgement import Judgement, Status
+from perse.judgement import Judgement, Status, Tokens
 from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS
 from perse.rendering.prompt import Ids, LabelTokens, Renderer, TextRenderer, label_room
@@ -239,3 +239,73 @@ def test_a_server_that_is_down_is_told_once_and_not_for_every_example(
         "example g: the engine failed: cannot be reached (499 more since this was last said)",
         "example h: the engine failed: cannot be reached",
     ]
+
+
+def chatting(*replies: Reply | Failure) -> Judge:
+    """A judge whose engine gives these replies, one after the other."""
+
+    class Replying:
+        capabilities = Capabilities(accepts_token_ids=False, exact_distribution=False)
+        settings: ClassVar[dict[str, str]] = {}
+
+        def chat(self, messages: Sequence[Any], sampling: Sampling, *, seeds: Sequence[int]) -> list[Reply | Failure]:
+            return [next(left) for _ in messages]
+
+    left = iter(replies)
+    return Judge(Replying(), TextRenderer(), name="m")
+
+
+def said(text: str, finish_reason: str = "stop", **more: Any) -> Reply:
+    return Reply(text, finish_reason, Tokens(prompt=10, cached=4, generated=3), **more)
+
+
+def test_a_pair_costs_what_both_orders_cost_and_its_text_has_both_answers() -> None:
+    [pair, *_] = pairwise_examples(1)
+    [alike_] = chatting(said("Plot A"), said("Plot B")).ask(PAIR, [pair])
+    assert alike_.tokens == Tokens(prompt=20, cached=8, generated=6) and alike_.text == "Plot A / Plot B"
+    assert (alike_.label, alike_.order_gap, alike_.distribution) == ("A", 0.0, None)
+    [apart] = chatting(said("Plot A"), said("Plot A")).ask(PAIR, [pair])
+    assert apart.order_gap == 1.0
+    [single] = chatting(said("[Review] Fine.\n[Score] 7")).ask(REVIEW, alike(1))
+    assert (single.text, single.label, single.order_gap, single.k_effective) == ("Fine.", "7", None, len(alike(1)[0].profile))
+
+
+def test_an_answer_without_a_label_is_quoted_with_why_it_ended() -> None:
+    def error(reply: Reply) -> str:
+        [found] = chatting(reply).ask(SCORE, alike(1))
+        assert found.status is Status.UNPARSED and found.label is None and found.error is not None
+        return found.error
+
+    expected = "expected '[Score] ' and one of 1..10; the model said"
+    assert error(said("words")) == f"{expected}: words"
+    assert error(said("")) == f"{expected}: (nothing)"
+    assert error(said("[Score] 1", "length")) == f"{expected}, before it was cut off: [ Score] 1", "which may be half of a 10"
+    assert error(said("x", "odd")) == f"{expected} and ended for 'odd', which may have cut it off: x"
+    assert error(said("a" * 200)) == f"{expected}: {'a' * 200}"
+    assert error(said("a" * 201)) == f"{expected}: {'a' * 200}..."
+
+
+def test_who_declines_is_quoted_and_an_engine_that_fails_leaves_nothing_of_the_answer() -> None:
+    [refused] = chatting(said("I would rather not. " * 20, refused=True)).ask(SCORE, alike(1))
+    assert (
+        refused.status is Status.REFUSED
+        and refused.error == "the model declined to answer: " + ("I would rather not. " * 20)[:200]
+    )
+    [silent] = chatting(said("", "content_filter", refused=True)).ask(SCORE, alike(1))
+    assert silent.error == "the model declined to answer: content_filter"
+    [pair, *_] = pairwise_examples(1)
+    [failed] = chatting(said("Plot A"), Failure("no more memory")).ask(PAIR, [pair])
+    assert (failed.status, failed.error, failed.k_effective) == (Status.ENGINE_ERROR, "no more memory", 0)
+    assert failed.tokens == Tokens(prompt=0, cached=0, generated=0) and failed.text in ("", None)
+
+
+@pytest.mark.parametrize(("temperature", "share"), [(1.0, 0.2), (0.5, 0.0588), (2.0, 1 / 3)])
+def test_a_label_is_drawn_at_its_temperature(temperature: float, share: float) -> None:
+    """Of 0.8 and 0.2: their squares at 0.5, 0.64 and 0.04, their roots at 2, which are as 2 to 1."""
+    settings = JudgeSettings(temperature=temperature)
+    drawn = [base.draw(("a", "b"), (0.8, 0.2), settings, example) for example in alike(3000)]
+    assert drawn.count("b") / 3000 == pytest.approx(share, abs=0.03)
+    assert base.draw(("a", "b"), (0.2, 0.8), JudgeSettings(temperature=0), alike(1)[0]) == "b"
+    assert base.draw(("a", "b", "c"), (0.1, 0.8, 0.1), JudgeSettings(temperature=1e-3), alike(1)[0]) == "b", (
+        "no number overflows"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,9 +14,10 @@ from hypothesis import strategies as st
 
 from perse.errors import BadInput, TooLong
 from perse.questions import QUESTIONS
+from perse.questions.base import Ask
 from perse.records import PointwiseExample, ProfileReview, ReviewReference
 from perse.rendering.chat_template import rendered_turns
-from perse.rendering.prompt import LABEL_TOKENS, Renderer, TextRenderer
+from perse.rendering.prompt import LABEL_TOKENS, Message, Renderer, TextRenderer
 
 TEXTS = st.text(max_size=60) | st.lists(
     st.sampled_from(
@@ -417,3 +419,63 @@ def test_a_text_is_shown_on_one_line_unless_lines_are_asked_for(tokenizers: dict
     for clean in (renderer.clean, renderer.neutralise):
         assert "\n" not in clean("one\ntwo") and clean("one\ntwo", lines=True) == "one\ntwo"
     assert renderer.clean(" \n ") == renderer.clean("") == "(empty)" and renderer.neutralise("") == ""
+
+
+def test_the_text_of_what_was_generated_leaves_the_template_out(tokenizers: dict[str, Any]) -> None:
+    for tokenizer in tokenizers.values():
+        renderer = Renderer(tokenizer, 2048)
+        said = tokenizer.encode("a quiet ferry", add_special_tokens=False)
+        assert renderer.decode([*said, tokenizer.eos_token_id]) == renderer.decode(tuple(said)) == "a quiet ferry"
+
+
+def test_an_answer_ends_with_the_turn_of_the_template_or_of_the_tokenizer(tokenizers: dict[str, Any]) -> None:
+    tokenizer = copy.deepcopy(tokenizers["chatml"])
+    turn, newline = (tokenizer.encode(text, add_special_tokens=False) for text in ("<|im_end|>", "\n"))
+    tokenizer.eos_token = "<|endoftext|>"
+    assert Renderer(tokenizer, 2048).end_ids == {*turn, tokenizer.eos_token_id}
+    assert len(Renderer(tokenizer, 2048).end_ids) == 2 and not {*newline} & Renderer(tokenizer, 2048).end_ids
+    tokenizer.eos_token = None
+    assert Renderer(tokenizer, 2048).end_ids == {*turn}
+
+
+def test_what_follows_a_label_is_what_closes_it_and_the_end_of_the_turn(tokenizers: dict[str, Any]) -> None:
+    for tokenizer in tokenizers.values():
+        renderer = Renderer(tokenizer, 2048)
+        whole = renderer.encode("x" + renderer.frame.tail)
+        assert renderer.encode("x") + renderer.encode_tail() == whole and renderer.encode_tail()
+        assert renderer.encode("x") + renderer.encode_tail("]") == renderer.encode("x]" + renderer.frame.tail)
+
+
+def test_earlier_turns_stand_before_the_prompt_as_the_template_has_them(tokenizers: dict[str, Any]) -> None:
+    tokenizer = tokenizers["chatml"]
+    renderer = Renderer(tokenizer, 2048)
+    ask = Ask("Score it.\n", ("[Plot 1]\nold\n",), "new\n", "Now.", before=("Hello.", "Good day."))
+    said = [("user", "Hello."), ("assistant", "Good day."), ("user", ask.text)]
+    expected = tokenizer.apply_chat_template(
+        [{"role": role, "content": words} for role, words in said], add_generation_prompt=True, return_dict=False
+    )
+    assert [token for segment in renderer.segments(ask) for token in segment.ids] == expected
+    assert [segment.name for segment in renderer.segments(ask)] == ["instruction", "profile", "query", "ask"]
+    alone = renderer.segments(replace(ask, before=()))
+    assert [token for segment in alone for token in segment.ids] == list(renderer.conversation((ask.text,)))
+    message = Message(ask.text, 1, ask.before)
+    assert message.prompt == ("Hello.", "Good day.", ask.text) and Message("x", 0).prompt == "x"
+
+
+def test_words_are_counted_for_engines_of_words_and_the_oldest_entries_left_out() -> None:
+    question = QUESTIONS["pointwise_score"]
+    whole = example(words(40, 1), words(20, 2), words(30, 3))
+    [most] = TextRenderer().render(question, whole)
+    size = len(most.text.split())
+    assert most.k_effective == 2
+    assert TextRenderer(max_words=size).render(question, whole)[0].k_effective == 2
+    [one] = TextRenderer(max_words=size - 1).render(question, whole)
+    assert one.k_effective == 1
+    [none] = TextRenderer(max_words=len(one.text.split()) - 1).render(question, whole)
+    least = len(none.text.split())
+    assert none.k_effective == 0 and TextRenderer(max_words=least).render(question, whole)[0].k_effective == 0
+    with pytest.raises(
+        TooLong, match=f"example e: {least} words with an empty profile; the budget is {least - 1} words"
+    ) as told:
+        TextRenderer(max_words=least - 1).render(question, whole)
+    assert told.value.numbers == {"words": least, "word_budget": least - 1}

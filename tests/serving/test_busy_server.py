@@ -16,12 +16,14 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from perse.answering.base import JudgeSettings
+from perse.errors import PerseError
 from perse.rendering.prompt import Renderer
 from perse.serving import problems, service
 from perse.serving.embedded import embedded_app, embedded_models
 from perse.serving.front.front import Front
 from perse.serving.front.guard import Guard
 from perse.serving.metrics import Metrics
+from perse.serving.problems import Busy, ClientLeft
 from perse.serving.routes import judge_router
 from perse.serving.service import JudgeService, Model
 from perse.serving.turns import Turns
@@ -163,3 +165,46 @@ def test_an_object_with_very_many_fields_is_refused_as_it_is_read(http: TestClie
     answer = http.post("/v1/judge/pointwise", content=json.dumps(sent), headers={"Content-Type": "application/json"})
     assert answer.status_code == 400
     assert "fields; expected at most 1,000" in answer.json()["error"]["message"]
+
+
+def test_work_of_a_models_own_takes_one_place_at_the_engine_and_one_in_the_queue(models: dict[str, Model]) -> None:
+    """As the chat's does: two run side by side where there is room for two, a third waits, and a fourth is told to ask again."""
+    both, end = threading.Barrier(2, timeout=PATIENCE), threading.Event()
+
+    def beside(*_: Any) -> str:
+        both.wait()
+        assert end.wait(PATIENCE)
+        return "done"
+
+    async def here() -> bool:
+        return False
+
+    async def ask() -> list[str]:
+        judge = JudgeService(models, SETTINGS, turns=Turns(2, 1), metrics=Metrics())
+        running = []
+        for waiting in (0, 0, 1):
+            running.append(asyncio.create_task(judge.run(None, beside if not waiting else lambda *_: "after", here)))
+            await asyncio.sleep(0.01)
+            assert judge.turns.waiting == waiting
+        with pytest.raises(Busy, match="1 items wait for the engine, and 1 more would be above the limit of 1"):
+            await judge.run("tiny", lambda *_: "never", here)
+        end.set()
+        with pytest.raises(PerseError, match="there is no model 'other' here; served are tiny"):
+            await judge.run("other", lambda *_: "never", here)
+        return await asyncio.gather(*running)
+
+    assert asyncio.run(ask()) == ["done", "done", "after"]
+
+
+def test_work_whose_client_left_is_not_waited_for(models: dict[str, Model]) -> None:
+    async def gone() -> bool:
+        return True
+
+    async def ask() -> None:
+        judge = JudgeService(models, SETTINGS, turns=Turns(1, 1), metrics=Metrics())
+        async with judge.turns.turn("somebody else", 1):
+            with pytest.raises(ClientLeft, match="left before the answer was ready"):
+                await judge.run(None, lambda *_: "never", gone)
+        assert judge.turns.waiting == 0 and await judge.run(None, lambda *_: "next", gone) == "next"
+
+    asyncio.run(ask())

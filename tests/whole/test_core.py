@@ -26,7 +26,7 @@ from perse.engines.kind import Identity
 from perse.errors import BadInput
 from perse.evaluation.stats.significance import Permutation
 from perse.judgement import Judgement, Prices, Status, Tokens
-from perse.records import ASPECTS, SummaryExample, SummaryReference, example_lines, explain
+from perse.records import ASPECTS, Evidence, SummaryExample, SummaryReference, example_lines, explain
 from perse.rendering.prompt import ChatFrame, LabelTokens, Message, Rendered, Segment
 from perse.results.result import Estimate, Interval
 from perse.scale import CHOICES, ERRORS, GRADES, HUNDREDS, SCORES, YES_NO, Scale, rescale
@@ -98,7 +98,7 @@ def test_any_score_on_a_scale_has_a_label(score: float) -> None:
     assert 1 <= rescale(score, 0, 100) <= 10
 
 
-@pytest.mark.parametrize("score", [0.5, 5.1, float("nan"), float("inf")])
+@pytest.mark.parametrize("score", [0.99, 5.01, float("nan"), float("inf"), 10**400])
 def test_a_score_off_its_scale_is_refused(score: float) -> None:
     with pytest.raises(BadInput, match="is off the scale 1-5"):
         rescale(score, 1, 5)
@@ -275,3 +275,73 @@ def test_what_is_wrong_with_a_record_is_said_by_its_field_and_in_full(given: dic
     with pytest.raises(ValidationError) as refused:
         Listed.model_validate(given)
     assert explain(refused.value) == told
+
+
+def test_an_answered_example_becomes_an_entry_of_a_profile() -> None:
+    single, pair = pointwise_examples(1, 1)[0], pairwise_examples()[0]
+    assert single.reference is not None and pair.reference is not None
+    evidence = Evidence(others=0, estimate=6.5, shrinkage=4.0)
+    entry = single.model_copy(update={"evidence": evidence}).as_entry()
+    assert (entry.text, entry.review, entry.score) == (single.query, single.reference.review, single.reference.score)
+    assert entry.estimate == 6.5 and single.as_entry().estimate is None
+    past = pair.as_entry()
+    assert past.preference == {pair.aspect: pair.reference.preference}
+    assert (past.premise, past.text_a, past.text_b) == (pair.query.premise, pair.query.text_a, pair.query.text_b)
+
+
+def test_a_profile_that_shows_the_text_asked_about_gives_it_away() -> None:
+    def same(one: str, other: str) -> bool:
+        return one == other
+
+    single, pair = pointwise_examples(1, 1)[0], pairwise_examples()[0]
+    assert single.profile and pair.profile and not single.gives_away(same) and not pair.gives_away(same)
+    shown = single.profile[-1]
+    for change in ({"text": single.query}, {"item_id": single.item_id}):
+        assert single.model_copy(update={"profile": (*single.profile, shown.model_copy(update=change))}).gives_away(same)
+    assert not single.model_copy(update={"profile": ()}).gives_away(same)
+    for side in ("text_a", "text_b"):
+        for asked in (pair.query.text_a, pair.query.text_b):
+            past = pair.profile[0].model_copy(update={side: asked})
+            assert pair.model_copy(update={"profile": (*pair.profile, past)}).gives_away(same), (side, asked)
+
+
+def test_what_a_reader_of_a_report_sees_of_an_example() -> None:
+    pair = pairwise_examples()[0]
+    query = pair.query
+    assert pair.shown_query == (("Premise", query.premise), ("Text A", query.text_a), ("Text B", query.text_b))
+    [first, *_] = pair.shown_profile
+    past = pair.profile[0]
+    assert first[0] == ", ".join(f"{aspect}: {answer}" for aspect, answer in past.preference.items())
+    assert first[1] == (("Premise", past.premise), ("Text A", past.text_a), ("Text B", past.text_b))
+    single = pointwise_examples(1, 1)[0]
+    dated = single.profile[0].model_copy(update={"time": "2024-05-01", "score": 7})
+    [(said, parts)] = single.model_copy(update={"profile": (dated,)}).shown_profile
+    assert said == "scored 7, 2024-05-01" and parts == (("Text", dated.text), ("Review", dated.review))
+    [(said, _)] = single.model_copy(update={"profile": (dated.model_copy(update={"time": None}),)}).shown_profile
+    assert said == "scored 7" and single.shown_query == (("New text", single.query),)
+
+
+def test_a_scale_has_each_label_once_and_a_value_for_each() -> None:
+    with pytest.raises(BadInput, match="scale s repeats a label: a, b, a; labels must differ"):
+        Scale("s", ("a", "b", "a"))
+    with pytest.raises(BadInput, match="scale s has 2 labels and 1 values; give one value a label"):
+        Scale("s", ("a", "b"), (1.0,))
+    assert Scale("s", ("a", "b"), (2.0, 4.0)).expected((0.25, 0.75)) == 3.5
+
+
+@pytest.mark.parametrize(
+    ("score", "low", "high", "label"),
+    [
+        (1, 1, 5, 1),
+        (5, 1, 5, 10),
+        (3, 1, 5, 6),
+        (0, 0, 100, 1),
+        (50, 0, 100, 6),
+        (5, 0, 100, 1),
+        (6, 0, 100, 2),
+        (-3, -3, 3, 1),
+        (7, 1, 10, 7),
+    ],
+)
+def test_a_score_is_rescaled_to_the_nearest_label_halves_up(score: float, low: float, high: float, label: int) -> None:
+    assert rescale(score, low, high) == label

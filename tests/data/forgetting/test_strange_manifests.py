@@ -91,6 +91,12 @@ def test_a_name_that_only_a_lost_seed_could_turn_into_a_pseudonym_is_asked_for_o
     refused("dora", folder, f"{folder}/manifest.json", "'options.seed' is null", "give --salt, or the person's pseudonym")
 
 
+@pytest.mark.parametrize("more", [{}, {"seed": None}, {"seed": 7}])
+def test_a_salt_that_was_given_is_asked_for_whatever_is_said_of_a_seed(tmp_path: Path, more: dict[str, Any]) -> None:
+    folder = persum(tmp_path / "mine", {**PERSUM, "options": {"salt": "given"} | more})
+    refused("dora", folder, "a data set here was built with a salt of its own; give it with --salt")
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [

@@ -224,3 +224,34 @@ def test_ids_of_other_judgements_name_nobody(tmp_path: Path) -> None:
     assert kept(run / "examples.jsonl") == kept(run / "judgements.jsonl") == ["Bob/1"], (
         "in a run the examples say whose they are"
     )
+
+
+def test_a_place_that_nobody_can_be_taken_out_of_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    whole = scored(tmp_path / "run")
+    before = {path.name: path.read_bytes() for path in whole.iterdir()}
+    (tmp_path / "link").symlink_to(whole)
+    (tmp_path / "table.parquet").write_bytes(b"PAR1")
+    (tmp_path / "empty").mkdir()
+    shards = {}
+    for name in ("shards", "groups"):
+        shards[name] = run_of(tmp_path / name, {"kind": "score"})
+        (shards[name] / "plan").mkdir()
+        (shards[name] / "plan" / f"{name}.parquet").write_bytes(b"")
+    rehearsed = run_of(tmp_path / "rehearsed", {"kind": "rehearsal-leniency"})
+    for place, said in (
+        (tmp_path / "link", "is a link to .*run, and is not written through; name what it leads to"),
+        (tmp_path / "table.parquet", "is a file of Parquet, of which nobody is taken out; remove it"),
+        (tmp_path / "empty", "found no data set, scored run or file of examples to forget a person in"),
+        (tmp_path / "nowhere", "found no data set, scored run or file of examples to forget a person in"),
+        (shards["shards"], "is a run in shards, of which nobody can be taken out"),
+        (shards["groups"], "is a run in shards, of which nobody can be taken out"),
+        (rehearsed, "is a run of perse rehearsal, whose summaries and answers are made of many people's reviews"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            forget(ANN, [whole, place])
+    for nobody in ("", "  "):
+        with pytest.raises(BadInput, match="no person is named"):
+            forget(nobody, [whole])
+    assert {path.name: path.read_bytes() for path in whole.iterdir()} == before
+    [gone] = forget(ANN, [whole])
+    assert gone.examples == 1

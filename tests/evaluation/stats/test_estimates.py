@@ -24,7 +24,7 @@ from perse.evaluation.stats.correlation import (
 )
 from perse.evaluation.stats.estimates import EVEN, NO_COEFFICIENT, POOLED, SCORE_COLUMNS, Bootstrap
 from perse.evaluation.stats.intervals import ALIKE, FEW_REVIEWERS, RESTS_ON_FEW, expanded_levels
-from perse.evaluation.stats.resamples import times_drawn
+from perse.evaluation.stats.resamples import Resamples, times_drawn
 
 Data = tuple[FloatArray, FloatArray, IntArray, IntArray]
 KINDS = ("fine", "tied", "labels", "no ties", "by reviewer")
@@ -392,3 +392,36 @@ def test_where_ties_count_for_neither_resamples_equal_the_pairs_counted_one_by_o
         signs = np.sign(x[:, None] - x) * np.sign(y[:, None] - y)
         assert found == pytest.approx(signs.sum() / len(rows) ** 2, abs=1e-12)
     assert bootstrap.one(EVEN, gold, predicted).value == pytest.approx(kendall_a(gold, predicted))
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 8, 20])
+def test_resamples_come_in_parts_no_larger_than_asked_and_are_the_same_together(size: int) -> None:
+    reviewer, item = np.array([0, 0, 1, 2]), np.array([0, 1, 1, 0])
+    for whole in (
+        Resamples(reviewer, times_drawn(3, resamples=8, seed=1)),
+        Resamples.two_way(reviewer, item, resamples=4, seed=1),
+    ):
+        parts = list(whole.split(size))
+        numbers = [part.number for part in parts]
+        assert sum(numbers) == whole.number and max(numbers) <= size and len(parts) == -(-whole.number // size)
+        for name in ("drawn", "items_drawn", "rows_drawn"):
+            held = [getattr(part, name) for part in parts]
+            assert (held[0] is None) == (getattr(whole, name) is None)
+            if held[0] is not None:
+                np.testing.assert_array_equal(np.hstack(held), getattr(whole, name))
+
+
+def test_resamples_of_both_stand_before_those_of_reviewers_items_and_rows_alone() -> None:
+    reviewer, item = np.repeat(np.arange(4), 5), np.tile(np.arange(5), 4)
+    found = Resamples.two_way(reviewer, item, resamples=10, seed=3)
+    assert (found.number, found.both) == (25, 10) and found.items_drawn is not None and found.rows_drawn is not None
+    ones = {
+        name: [bool((times[:, start:end] == 1).all()) for start, end in ((0, 10), (10, 15), (15, 20), (20, 25))]
+        for name, times in (("reviewers", found.drawn), ("items", found.items_drawn), ("rows", found.rows_drawn))
+    }
+    assert ones == {
+        "reviewers": [False, False, True, True],
+        "items": [False, True, False, True],
+        "rows": [True, True, True, False],
+    }
+    assert (found.drawn.sum(0) == 4).all() and (found.items_drawn.sum(0) == 5).all() and (found.rows_drawn.sum(0) == 20).all()

@@ -12,7 +12,7 @@ from scipy import stats
 
 from perse.evaluation.stats.correlation import COEFFICIENTS, Convention, FloatArray, IntArray, within_reviewers
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.significance import Permutation, holm, paired_permutation, williams
+from perse.evaluation.stats.significance import Permutation, holm, paired_permutation, standardised, williams
 
 NAMES = ("pearson", "spearman", "kendall", "within_kendall", "mae")
 SIMULATED = ("pearson", "kendall", "mae")
@@ -184,3 +184,29 @@ def test_williams_is_that_of_steigers_case_a() -> None:
 def test_williams_is_undefined_for_too_few_rows_and_for_judges_that_say_the_same() -> None:
     assert williams(0.5, 0.3, r_12=0.1, n=3) is None
     assert williams(0.5, 0.5, r_12=1.0, n=100) is None
+
+
+def test_what_is_exchanged_may_be_standardised_first() -> None:
+    found = standardised(np.array([2.0, 4.0, 9.0]))
+    assert found.mean() == pytest.approx(0) and found.std() == pytest.approx(1)
+    assert found == pytest.approx(stats.zscore([2.0, 4.0, 9.0]))
+    assert standardised(np.array([3.0, 3.0])).tolist() == [0.0, 0.0], "a judge that says one thing has no spread to divide by"
+    assert standardised(np.array([])).tolist() == []
+
+
+def test_answers_that_are_not_as_many_are_refused() -> None:
+    three, two = np.zeros(3), np.zeros(2)
+    for gold, one, other, reviewer in (
+        (two, three, three, three),
+        (three, two, three, three),
+        (three, three, two, three),
+        (three, three, three, two),
+    ):
+        with pytest.raises(ValueError, match=r"must be as many, found \[2, 3\]"):
+            permuted(gold, one, other, reviewer.astype(int))
+
+
+def test_exchanges_are_all_counted_where_there_are_no_more_than_asked_for() -> None:
+    gold, one, other, reviewer = np.arange(3.0), np.array([0.0, 1.1, 2.5]), np.array([0.3, 1.2, 2.0]), np.arange(3)
+    exact = [permuted(gold, one, other, reviewer, permutations=n, names=("mae",))["mae"].exact for n in (7, 8, 9)]
+    assert exact == [False, True, True]

@@ -24,11 +24,11 @@ from perse.questions import QUESTIONS
 from perse.rendering.prompt import Ids, LabelTokens, Renderer
 from perse.settings.training import Attention, Train, load_config
 from perse.training.rows.attention import dense_mask, plain_attention, set_attention
-from perse.training.rows.batches import IGNORED, collate, filler
+from perse.training.rows.batches import collate, filler
 from perse.training.rows.branches import Branch, training_branches
-from perse.training.rows.label_tree import LabelTree, TrueLabel, label_tree, pairs_in_order
+from perse.training.rows.label_tree import LabelTree, TrueLabel, label_tree
 from perse.training.rows.row_loss import RowLoss, expected_scores, log_labels, soft_targets
-from perse.training.rows.trie import PackedRow, RowSize, pack, packed, row_size
+from perse.training.rows.trie import PackedRow, packed
 
 pytestmark = pytest.mark.numeric
 
@@ -269,6 +269,42 @@ def test_the_order_alone_pulls_the_expected_scores_of_a_reader_apart_and_no_two_
     )
 
 
+def test_what_is_logged_of_the_order_is_of_whole_steps_and_of_all_pairs() -> None:
+    """Two rows a step, three pairs of which one is in order and one undecided; then nothing until there is more."""
+    tree = LabelTree(((1,), (2,), (3,)), (1.0, 2.0, 3.0), tail=1)
+    loss = RowLoss(rank_weight=0.5, ordinal_smoothing=0.0)
+
+    def learn(*told: tuple[int, float]) -> float:
+        """Examples of one reader with the label at this place, of which the highest is so much likelier than the lowest."""
+        row = packed(
+            [
+                Branch(str(at), ((5,), (6 + at,)), (1 + one, 4), 1, 1, 1, TrueLabel(tree, one, 0))
+                for at, (one, _) in enumerate(told)
+            ]
+        )
+        assert row.reading is not None
+        logits = torch.zeros(1, len(row.sources), 12)
+        for at, (_, likelier) in enumerate(told):
+            logits[0, row.reading.nodes[at][0], 3] = likelier
+        return float(loss(SimpleNamespace(logits=logits), collate([row])["labels"], reading=replace(row.reading, of_step=3)))
+
+    assert loss.numbers(2, lambda sums: sums) == {}
+    one, other = learn((0, 0.0), (2, 3.0)), learn((0, 0.0), (1, 0.0), (0, 9.0))
+    found = loss.numbers(2, lambda sums: sums)
+    assert found["rank_pairs"] == 3 and found["rank_ordered"] == pytest.approx(1 / 3)
+    assert found["answer_loss"] + 0.5 * found["rank_loss"] == pytest.approx(one + other)
+    # Expected scores, in steps of 1: 2 and (1 + 2 + 3 e^3) / (2 + e^3) = 2.864; then 2 and 2, and (3 + 3 e^9) / (2 + e^9) = 3.000 above 2.
+    undecided, right, wrong = (math.log1p(math.exp(-above)) for above in (0.0, 0.8643, -0.9998))
+    assert found["rank_loss"] == pytest.approx((undecided + right + wrong) / 3, abs=1e-3)
+    assert loss.numbers(2, lambda sums: sums) == {}
+    learn((1, 0.0))
+    learn((1, 0.0))
+    assert "rank_ordered" not in loss.numbers(2, lambda sums: sums), "no two scores of a reader"
+    plain = RowLoss(rank_weight=0.0, ordinal_smoothing=0.5)
+    plain(SimpleNamespace(logits=torch.zeros(1, 1, 8)), collate([filler()])["labels"], 7)
+    assert plain.numbers(1, lambda sums: 2 * sums) == {"answer_loss": 0.0}
+
+
 def test_the_targets_of_soft_labels_are_those_of_four_answers_and_end_with_the_scale() -> None:
     tree = LabelTree(tuple((n,) for n in range(10)), tuple(map(float, range(1, 11))), tail=1)
     found = soft_targets(tree, [5, 0, 9], 0.5)
@@ -313,53 +349,12 @@ def test_an_empty_row_costs_nothing_and_has_a_gradient() -> None:
 # Rows
 
 
-DRAWN = st.lists(
-    st.tuples(st.sampled_from([(5, 6), (7,), (5, 8)]), st.integers(0, 3), st.integers(0, 1)), min_size=1, max_size=6
-)
-SPLIT = LabelTree(((1,), (2,), (1, 0), (1, 0, 0)), (1.0, 2.0, 10.0, 100.0), tail=1)
-
-
-@settings(deadline=None)
-@given(DRAWN, st.booleans())
-def test_what_a_label_is_read_after_sees_its_own_example_and_is_counted(drawn: Any, share: bool) -> None:
-    branches = [
-        Branch(f"e{at}", ((9,), query), (3, *SPLIT.labels[label], 4), 1, 1, 1, TrueLabel(SPLIT, label, reader))
-        for at, (query, label, reader) in enumerate(drawn)
-    ]
-    row = packed(branches, share=share)
-    assert row.reading is not None
-    for branch, nodes in zip(branches, row.reading.nodes, strict=True):
-        for node, source in zip(SPLIT.nodes, nodes, strict=True):
-            path = dense_mask(row.tree)[0, 0, row.sources[source]].nonzero()[:, 0].tolist()
-            assert tuple(row.ids[at] for at in path) == (*branch.prompt, 3, *node)
-            assert [row.positions[at] for at in path] == list(range(len(path)))
-    for branch, begin in zip(branches, row.reading.begins, strict=True):
-        assert branch.label is not None
-        ids = SPLIT.labels[branch.label.index]
-        assert row.targets[begin : begin + len(ids)] == ids
-    size = RowSize(len(row.ids), row.tree.pairs, len(row.targets), row.unshared, read=len(row.sources))
-    assert row_size(branches, share=share) == size
-    if not share:
-        assert len(row.ids) == sum(branch.laid_out for branch in branches)
-    batch = collate([row])
-    assert batch["labels"].shape == (1, 1 + len(row.sources)) == (1, 1 + len(batch["logits_to_keep"]))
-    assert int((batch["labels"] != IGNORED).sum()) == len(row.targets), "the Trainer counts what is learned, as without"
-    for limit in (12, 30):
-        for other in pack(branches, row_tokens=limit, batch_size=4, max_shared_examples=3, seed=1):
-            assert len(packed(other).ids) <= limit
-
-
 def test_where_every_label_is_one_token_rows_are_what_they_are_without(tokenizers: dict[str, Any]) -> None:
     renderer, _, branches = made(tokenizers["whole_numbers"], "pointwise", 1, 10, 7)
     plain = training_branches(renderer, QUESTIONS["pointwise"], scored(1, 10, 7), answer_tokens=64).fitting
     one, other = packed(branches), packed(plain)
     assert (one.ids, one.tree, one.sources, one.targets) == (other.ids, other.tree, other.sources, other.targets)
     assert one.reading is not None and other.reading is None and "reading" not in collate([other])
-
-
-def test_pairs_are_of_one_reader_with_different_labels() -> None:
-    labels = [TrueLabel(SPLIT, at, reader) for at, reader in ((0, 0), (2, 0), (2, 1), (0, 1), (2, 0))]
-    assert pairs_in_order(labels) == ((1, 0), (2, 3), (4, 0))
 
 
 # What is refused

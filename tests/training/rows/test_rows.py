@@ -25,6 +25,7 @@ from perse.settings.training import TrainConfig, load_config
 from perse.training.launched import ALONE
 from perse.training.rows.branches import Branch, Branches
 from perse.training.rows.deal import ABOUT, _own_digest, needed, read_rows, rows_key, write_rows
+from perse.training.rows.label_tree import LabelTree, TrueLabel
 from perse.training.rows.prepare import Prepared, prepare, renderer_for
 from perse.training.rows.schedule import Schedule
 from perse.training.trainer import prepared_once, train
@@ -332,3 +333,83 @@ def test_settings_that_the_data_cannot_follow_are_refused_or_told(
         prepared(f"data.path={data.with_name('set')}", "data.profile_aspects=asked")
     prepared("model.context=1000000")
     assert "model.context is 1000000, and the model was made for" in caplog.text
+
+
+TREE = LabelTree(((1,), (2,), (1, 0)), (1.0, 2.0, 10.0), tail=1)
+
+
+def labelled(folder: Path, *, labels: bool = True) -> Path:
+    """Two rows a step, four branches of three pieces each, the first of label 10 and of a reader, the second of label 1 and of nobody by name."""
+    branches = tuple(
+        Branch(name, ((7, at), (8,)), answer, 1, 2, 1, TrueLabel(TREE, index, reader) if labels else None)
+        for at, (name, answer, index, reader) in enumerate(
+            [("a", (1, 0, 4), 2, 0), ("b", (1, 4), 0, None), ("c", (2, 4), 1, 0), ("d", (3, 2, 4), 1, 1)]
+        )
+    )
+    known: dict[str, Any] = {
+        "question": _question(),
+        "renderer": None,
+        "data_digest": "d",
+        "digest": "x",
+        "longest": 9,
+        "examples": 4,
+        "times": 1.0,
+    }
+    planned = Schedule((branches[:2], branches[2:], (), branches[:1]), 2, 1.0, True)
+    prepared = Prepared(branches=Branches(branches, ()), schedule=planned, reviewers=frozenset({"r"}), **known)
+    write_rows(prepared, folder, key="k")
+    found = read_rows(folder, None, key="k")  # type: ignore[arg-type]
+    assert found is not None and tuple(found.branches.fitting) == branches
+    assert found.branches.fitting[1:3] == list(branches[1:3]) and [*found.branches.fitting] == list(branches)
+    assert tuple(found.schedule.rows) == planned.rows and found.schedule.rows[-4] == planned.rows[0]
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("column", "taken", "odd"),
+    [
+        (0, (0, 2), (-1, 3)),  # segments that are shared, of two before the answer
+        (1, (0, 99), (-1,)),
+        (2, (0, 99), (-1,)),
+        (3, (0, 2), (-1, 3)),  # the number of one of three labels
+        (4, (-1, 0, 99), (-2,)),
+    ],
+)
+def test_every_number_that_is_kept_of_a_branch_has_its_bounds(tmp_path: Path, column: int, taken: Any, odd: Any) -> None:
+    folder = labelled(tmp_path / "rows")
+    facts = np.array(np.load(folder / "facts.npy"))
+    for value, fine in (*((one, True) for one in taken), *((one, False) for one in odd)):
+        changed = facts.copy()
+        changed[0, column] = value
+        np.save(folder / "facts.npy", changed)
+        sealed_again(folder)
+        assert (read_rows(folder, None, key="k") is not None) == fine, (column, value)  # type: ignore[arg-type]
+
+
+def test_a_label_that_is_longer_than_its_answer_or_of_no_tree_is_none(tmp_path: Path) -> None:
+    folder = labelled(tmp_path / "rows")
+    facts = np.array(np.load(folder / "facts.npy"))
+    facts[1, 3] = 2  # "10" in an answer of two tokens, of which one is the end
+    np.save(folder / "facts.npy", facts)
+    sealed_again(folder)
+    assert read_rows(folder, None, key="k") is None  # type: ignore[arg-type]
+    plain = labelled(tmp_path / "plain", labels=False)
+    facts = np.array(np.load(plain / "facts.npy"))
+    assert facts[:, 3:].tolist() == [[-1, -1]] * 4
+    facts[0, 3] = 0
+    np.save(plain / "facts.npy", facts)
+    sealed_again(plain)
+    assert read_rows(plain, None, key="k") is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "most"), [("paths", 8), ("rows", 3)])
+def test_a_number_may_point_at_the_last_thing_and_not_behind_it(tmp_path: Path, name: str, most: int) -> None:
+    folder = labelled(tmp_path / "rows")
+    flat = np.array(np.load(folder / f"{name}.npy"))
+    assert flat.max() == most
+    for value, fine in ((most, True), (0, True), (most + 1, False), (-1, False)):
+        changed = flat.copy()
+        changed[0] = value
+        np.save(folder / f"{name}.npy", changed)
+        sealed_again(folder)
+        assert (read_rows(folder, None, key="k") is not None) == fine, value  # type: ignore[arg-type]
