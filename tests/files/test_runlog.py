@@ -78,6 +78,18 @@ def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
+def test_lines_without_a_manifest_are_nobodys_run_unless_there_are_none(tmp_path: Path) -> None:
+    lines = tmp_path / "x.jsonl"
+    lines.write_text("{}\n")
+    with pytest.raises(RunMismatch, match="is not empty and holds no run"):
+        RunLog(tmp_path, {}, lines="x.jsonl")
+    assert lines.read_text() == "{}\n"
+    lines.write_text("")
+    (tmp_path / ".hidden").touch()
+    with RunLog(tmp_path, {}, lines="x.jsonl") as log:
+        assert log.read() == []
+
+
 def test_a_start_that_was_killed_does_not_block_the_folder(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").touch()
     (tmp_path / ".manifest.json.123.tmp").write_text('{"half')
