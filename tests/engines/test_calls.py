@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from typing import Any
@@ -13,7 +14,7 @@ from builders import pointwise_examples
 
 from perse.answering.base import JudgeSettings
 from perse.engines.base import Capabilities
-from perse.engines.calls import Calls
+from perse.engines.calls import Calls, as_they_come
 from perse.serving.metrics import Metrics
 from perse.serving.problems import ClientLeft
 from perse.serving.requests import judge_routes
@@ -115,3 +116,52 @@ def test_a_client_that_leaves_cancels_its_calls_of_the_engine(tiny_model_folder:
         service.close()
 
     asyncio.run(leave())
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 5])
+def test_all_answers_come_and_so_many_are_worked_on_at_once(at_once: int) -> None:
+    inside, most, lock = 0, 0, threading.Lock()
+
+    def work(one: int) -> Iterator[tuple[int, str]]:
+        nonlocal inside, most
+        with lock:
+            inside += 1
+            most = max(most, inside)
+        yield one, "first"
+        time.sleep(0.005)
+        yield one, "second"
+        with lock:
+            inside -= 1
+
+    found = list(as_they_come(work, range(7), at_once))
+    assert sorted(found) == [(n, word) for n in range(7) for word in ("first", "second")] and most <= at_once
+    assert [word for n, word in found if n == 3] == ["first", "second"]
+    assert list(as_they_come(work, [], at_once)) == [] and list(as_they_come(lambda one: [], range(3), at_once)) == []
+
+
+def test_an_answer_comes_before_a_slower_ones_and_an_error_where_it_was_raised() -> None:
+    go = threading.Event()
+
+    def work(one: int) -> Iterator[int]:
+        if one == 0:
+            assert go.wait(900)
+        if one == 2:
+            raise RuntimeError("no")
+        yield one
+
+    coming = as_they_come(work, range(2), 2)
+    assert next(coming) == 1
+    go.set()
+    assert list(coming) == [0]
+    asked: list[int] = []
+
+    def noted() -> Iterator[int]:
+        for one in (1, 2, 3, 4):
+            asked.append(one)
+            yield one
+
+    broken = as_they_come(work, noted(), 1)
+    assert next(broken) == 1
+    with pytest.raises(RuntimeError, match="no"):
+        next(broken)
+    assert asked in ([1, 2], [1, 2, 3]), "nothing more begins"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,18 @@ def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(RunMismatch, match="is not empty and holds no run"):
         RunLog(tmp_path, {}, lines="x.jsonl")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_lines_without_a_manifest_are_nobodys_run_unless_there_are_none(tmp_path: Path) -> None:
+    lines = tmp_path / "x.jsonl"
+    lines.write_text("{}\n")
+    with pytest.raises(RunMismatch, match="is not empty and holds no run"):
+        RunLog(tmp_path, {}, lines="x.jsonl")
+    assert lines.read_text() == "{}\n"
+    lines.write_text("")
+    (tmp_path / ".hidden").touch()
+    with RunLog(tmp_path, {}, lines="x.jsonl") as log:
+        assert log.read() == []
 
 
 def test_a_start_that_was_killed_does_not_block_the_folder(tmp_path: Path) -> None:
@@ -222,3 +235,26 @@ def test_a_part_of_a_manifest_that_is_none_is_named(tmp_path: Path, manifest: di
 def test_a_study_without_a_name_is_still_told_from_other_runs() -> None:
     assert what_it_is({"run": {"kind": "study"}}) == "a run of a study of perse"
     assert what_it_is({"run": {"kind": "drpe-roles"}}) == "a run of perse drpe roles"
+
+
+def test_a_manifest_says_of_which_commit_the_code_is_where_it_is_a_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runlog, "files", lambda package: tmp_path / "checkout" / package)
+    assert runlog.environment()["git_commit"] is None, "installed, not checked out"
+    (tmp_path / "checkout").mkdir()
+    git = ["git", "-C", str(tmp_path / "checkout"), "-c", "user.name=n", "-c", "user.email=e"]
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", "m"], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    found = runlog.environment()
+    assert found["git_commit"] == head and len(head) == 40
+    assert found["packages"]["numpy"] and "python" in found
+
+
+def test_a_package_that_is_not_there_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere(package: str) -> str:
+        raise runlog.metadata.PackageNotFoundError(package)
+
+    monkeypatch.setattr(runlog.metadata, "version", nowhere)
+    assert not any(runlog.environment()["packages"].values())

@@ -479,3 +479,31 @@ def test_words_are_counted_for_engines_of_words_and_the_oldest_entries_left_out(
     ) as told:
         TextRenderer(max_words=least - 1).render(question, whole)
     assert told.value.numbers == {"words": least, "word_budget": least - 1}
+
+
+def test_the_words_of_a_prompt_are_these() -> None:
+    past = [ProfileReview(text=f"plot {n}", review=f"review {n}", score=n) for n in (4, 9)]
+    single = PointwiseExample(id="e", reviewer_id="r", item_id="i", profile=tuple(past), query="a new plot")
+    [message] = TextRenderer().render(QUESTIONS["pointwise_score"], single)
+    assert message.text.splitlines()[1:] == [
+        *("[Plot 1]", "plot 4", "[Review] review 4", "[Score] 4"),
+        *("[Plot 2]", "plot 9", "[Review] review 9", "[Score] 9"),
+        *("[New plot]", "a new plot"),
+        "[Answer] Give the score from 1 to 10 that this reader would give the new plot, on one line that begins with [Score].",
+    ]
+    [pair, *_] = pairwise_examples(1)
+    shown, asked = pair.profile[0], pair.query
+    shown = shown.model_copy(update={"premise": None, "preference": {"Surprise": "B", "Ending": "A"}})
+    pair = pair.model_copy(update={"profile": (shown, shown), "aspect": "Ending"})
+    entry = ["[Plot A]", shown.text_a, "[Plot B]", shown.text_b, "[Ending] Plot A", "[Surprise] Plot B"]
+    messages = TextRenderer().render(QUESTIONS["pairwise"], pair)
+    for message, (first, second) in zip(messages, ((asked.text_a, asked.text_b), (asked.text_b, asked.text_a)), strict=True):
+        assert message.text.splitlines()[1:-1] == [
+            *("[Pair 1]", *entry, "[Pair 2]", *entry),
+            *("[New pair]", f"[Premise] {asked.premise}", "[Plot A]", first, "[Plot B]", second),
+        ]
+        assert message.text.endswith(
+            "[Aspect] Ending: Whose ending would satisfy this reader more? Answer with Plot A or Plot B."
+        )
+    [once] = TextRenderer().render(QUESTIONS["pairwise_once"], pair)
+    assert once.text == messages[0].text

@@ -8,9 +8,12 @@ import json
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pytest
 from builders import pairwise_examples, pointwise_examples
 from hypothesis import given
@@ -27,6 +30,7 @@ from perse.errors import BadInput
 from perse.evaluation.stats.significance import Permutation
 from perse.judgement import Judgement, Prices, Status, Tokens
 from perse.records import ASPECTS, Evidence, SummaryExample, SummaryReference, example_lines, explain
+from perse.records.pointwise import ProfileReview, check_told, from_own_scale
 from perse.rendering.prompt import ChatFrame, LabelTokens, Message, Rendered, Segment
 from perse.results.result import Estimate, Interval
 from perse.scale import CHOICES, ERRORS, GRADES, HUNDREDS, SCORES, YES_NO, Scale, rescale
@@ -345,3 +349,34 @@ def test_a_scale_has_each_label_once_and_a_value_for_each() -> None:
 )
 def test_a_score_is_rescaled_to_the_nearest_label_halves_up(score: float, low: float, high: float, label: int) -> None:
     assert rescale(score, low, high) == label
+
+
+@pytest.mark.parametrize("score", [4, 4.0, Decimal(4), Fraction(4), np.int64(4), np.float32(4)])
+def test_a_score_of_any_kind_of_number_is_moved_from_the_readers_own_scale(score: Any) -> None:
+    assert from_own_scale({"score": score, "text": "t"}, (1, 5)) == {"score": 8, "text": "t"}
+    assert from_own_scale({"score": score}, None) == {"score": score}
+
+
+@pytest.mark.parametrize("score", [True, "4", None, [4]])
+def test_what_is_no_number_is_left_for_the_record_to_refuse(score: Any) -> None:
+    assert from_own_scale({"score": score}, (1, 5)) == {"score": score} and from_own_scale({}, (1, 5)) == {}
+
+
+def test_a_blank_text_or_review_is_refused_and_none_is_not() -> None:
+    told = ProfileReview(text="a plot", review="fine", score=3)
+    assert check_told(told) is told and check_told(told.model_copy(update={"review": None})).review is None
+    for field in ("text", "review"):
+        with pytest.raises(BadInput, match=f"field '{field}' is blank"):
+            check_told(told.model_copy(update={field: " \n"}))
+
+
+def test_an_estimate_may_lie_beside_the_scale_and_not_out_of_all_bounds() -> None:
+    for estimate in (-1e6, 1e6, 12.5):
+        assert ProfileReview(text="t", score=1, estimate=estimate).estimate == estimate
+    for odd in ({"estimate": 1.1e6}, {"estimate": -1.1e6}, {"score": 0}, {"score": 11}):
+        with pytest.raises(ValidationError):
+            ProfileReview(**{"text": "t", "score": 1} | odd)
+    for odd in ({"others": -1}, {"mean": 0.9}, {"mean": 10.1}, {"spread": -0.1}, {"spread": 1.1e6}, {"shrinkage": 0.0}):
+        with pytest.raises(ValidationError):
+            Evidence(**{"others": 0, "estimate": 5.0, "shrinkage": 1.0} | odd)
+    assert Evidence(others=0, mean=1, spread=0, estimate=5.0, shrinkage=0.1).mean == 1

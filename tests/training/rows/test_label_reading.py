@@ -20,25 +20,27 @@ DRAWN = st.lists(
     st.tuples(st.sampled_from([(5, 6), (7,), (5, 8)]), st.integers(0, 3), st.integers(0, 1)), min_size=1, max_size=6
 )
 SPLIT = LabelTree(((1,), (2,), (1, 0), (1, 0, 0)), (1.0, 2.0, 10.0, 100.0), tail=1)
+# Read after 1, and after 2, 2 0 and 2 0 0: ways of one token and of three.
+DEEP = LabelTree(((1,), (1, 0), (2,), (2, 0, 0, 0)), (1.0, 10.0, 20.0, 2000.0), tail=1)
 
 
 @settings(deadline=None, max_examples=50)
-@given(DRAWN, st.booleans())
-def test_what_a_label_is_read_after_sees_its_own_example_and_is_counted(drawn: Any, share: bool) -> None:
+@given(DRAWN, st.booleans(), st.sampled_from([SPLIT, DEEP]))
+def test_what_a_label_is_read_after_sees_its_own_example_and_is_counted(drawn: Any, share: bool, tree: LabelTree) -> None:
     branches = [
-        Branch(f"e{at}", ((9,), query), (3, *SPLIT.labels[label], 4), 1, 1, 1, TrueLabel(SPLIT, label, reader))
+        Branch(f"e{at}", ((9,), query), (3, *tree.labels[label], 4), 1, 1, 1, TrueLabel(tree, label, reader))
         for at, (query, label, reader) in enumerate(drawn)
     ]
     row = packed(branches, share=share)
     assert row.reading is not None
     for branch, nodes in zip(branches, row.reading.nodes, strict=True):
-        for node, source in zip(SPLIT.nodes, nodes, strict=True):
+        for node, source in zip(tree.nodes, nodes, strict=True):
             path = dense_mask(row.tree)[0, 0, row.sources[source]].nonzero()[:, 0].tolist()
             assert tuple(row.ids[at] for at in path) == (*branch.prompt, 3, *node)
             assert [row.positions[at] for at in path] == list(range(len(path)))
     for branch, begin in zip(branches, row.reading.begins, strict=True):
         assert branch.label is not None
-        ids = SPLIT.labels[branch.label.index]
+        ids = tree.labels[branch.label.index]
         assert row.targets[begin : begin + len(ids)] == ids
     size = RowSize(len(row.ids), row.tree.pairs, len(row.targets), row.unshared, read=len(row.sources))
     assert row_size(branches, share=share) == size
@@ -70,6 +72,7 @@ def test_an_example_without_a_label_leaves_its_row_unread() -> None:
         ((), (), 1),
         (((1,),), (1.0,), 1),  # one alone
         (((1,), (2,)), (1.0,), 1),
+        (((1,), (2,)), (1.0, 2.0, 3.0), 1),
         (((1,), (2,)), (2.0, 1.0), 1),
         (((1,), (2,)), (1.0, 1.0), 1),
         (((1,), (2,)), (1.0, 2.0), -1),
