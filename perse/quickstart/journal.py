@@ -89,7 +89,7 @@ class Journal:
         # What a command wrote whose quickstart was killed is perse's own, and is made again.
         again = ("--overwrite",) if self.kept.begun == words and words[0] in MADE_WHOLE else ()
         self.say(f"\n$ {shown}{' '.join(['', *again])}")
-        self.keep(begun=words)
+        self.keep(begun=words, ran=tuple(ran for ran in self.kept.ran if ran.words != words))
         began = time.monotonic()
         code = self.run((*words, *again))
         if code in STOPPED:
@@ -109,8 +109,7 @@ class Journal:
                 f"the command above ended as if it were done, and {place} is not there: something that it loads, such as a tracker of training, "
                 "may have ended it; what is finished is kept: type the same quickstart again"
             )
-        before = [ran for ran in self.kept.ran if ran.words != words]
-        self.keep(ran=(*before, Ran(words=words, seconds=round(time.monotonic() - began, 1))))
+        self.keep(ran=(*self.kept.ran, Ran(words=words, seconds=round(time.monotonic() - began, 1))))
 
     def keep(self, **changes: object) -> None:
         self.kept = self.kept.model_copy(update=changes)

@@ -145,6 +145,23 @@ def test_what_was_done_and_is_not_there_any_more_is_done_again(files: dict[str, 
     assert typed == ["report", "report"] and [ran.words for ran in journal.kept.ran] == [("report",)]
 
 
+def test_what_is_done_again_and_killed_on_the_way_is_not_taken_for_done(files: dict[str, Path], tmp_path: Path) -> None:
+    journal = opened(tmp_path / "out", files, 10, lambda _: None)
+    place = tmp_path / "out" / "judgements.jsonl"
+
+    def run(words: Sequence[str]) -> int:
+        place.write_text("a first line\n")
+        return codes.pop(0)
+
+    journal.run, codes = run, [0, 130, 0]
+    journal.once("score", makes=place.name)
+    place.unlink()
+    with pytest.raises(KeyboardInterrupt):
+        journal.once("score", makes=place.name)
+    journal.once("score", makes=place.name)
+    assert codes == []
+
+
 def test_a_command_that_was_ended_from_within_as_if_it_were_done_is_not_noted_as_done(
     files: dict[str, Path], tmp_path: Path
 ) -> None:
