@@ -71,23 +71,25 @@ class Journal:
     say: Callable[[str], None]
     run: Run = field(default_factory=lambda: in_a_process)
 
-    def once(self, *words: str, needed: bool = True) -> None:
-        """Run a command, unless it was run before.
+    def once(self, *words: str, makes: str | None = None, needed: bool = True) -> None:
+        """Run a command, unless it was run before and what it made is there.
 
         Args:
+            makes: a file in the folder that is there once it is done.
             needed: by those that follow; they go on without what could not be made otherwise.
         Raises:
             BadInput: it failed and is needed; what it said stands above.
             KeyboardInterrupt: it was stopped.
         """
         shown = f"perse {shlex.join(words)}"
-        if any(ran.words == words for ran in self.kept.ran):
+        place = self.folder / makes if makes else None
+        if (place is None or place.is_file()) and any(ran.words == words for ran in self.kept.ran):
             self.say(f"done before: {shown}")
             return
         # What a command wrote whose quickstart was killed is perse's own, and is made again.
         again = ("--overwrite",) if self.kept.begun == words and words[0] in MADE_WHOLE else ()
         self.say(f"\n$ {shown}{' '.join(['', *again])}")
-        self.keep(begun=words)
+        self.keep(begun=words, ran=tuple(ran for ran in self.kept.ran if ran.words != words))
         began = time.monotonic()
         code = self.run((*words, *again))
         if code in STOPPED:
@@ -101,6 +103,11 @@ class Journal:
             raise BadInput(
                 f"the command above ended with exit code {code}; what is finished is kept in {self.folder}: mend what it says and type the "
                 "same quickstart again, or go on by hand from there"
+            )
+        if place is not None and not place.is_file():
+            raise BadInput(
+                f"the command above ended as if it were done, and {place} is not there: something that it loads, such as a tracker of training, "
+                "may have ended it; what is finished is kept: type the same quickstart again"
             )
         self.keep(ran=(*self.kept.ran, Ran(words=words, seconds=round(time.monotonic() - began, 1))))
 

@@ -30,7 +30,7 @@ def walk(understood: Understood, journal: Journal, *, model: str, dtype: str, em
         BadInput: one failed.
     """
     data, judge, scored, report = (str(journal.folder / name) for name in ("data", "judge", "scored", "report"))
-    journal.once(*understood.build, "--out", data)
+    journal.once(*understood.build, "--out", data, makes="data/manifest.json")
     settings = (
         f"model.path={model}",
         f"model.dtype={dtype}",
@@ -44,15 +44,17 @@ def walk(understood: Understood, journal: Journal, *, model: str, dtype: str, em
         steps, judged = within(journal.kept.minutes * 60, settings)
         journal.say(f"{steps} steps of training and at most {judged} judged examples fit into {journal.kept.minutes:g} minutes")
         journal.keep(steps=steps, judged=judged)
-    journal.once("train", *recipe, f"train.steps={journal.kept.steps}")
+    journal.once("train", *recipe, f"train.steps={journal.kept.steps}", makes="judge/merged/config.json")
     held_out = len(load_examples(data, split="valid").examples)
     fewer = ("--limit", str(journal.kept.judged)) if (journal.kept.judged or held_out) < held_out else ()
     asked = ("--examples", data, "--judge", judge, "--question", QUESTION, "--dtype", dtype, *fewer)
-    journal.once("score", *asked, "--out", scored)
-    journal.once("fit", scored, needed=False)  # of few readers, or of constant scores, nothing can be learned
+    journal.once("score", *asked, "--out", scored, makes="scored/judgements.jsonl")
+    journal.once(
+        "fit", scored, makes="judge/stacking.json", needed=False
+    )  # of few readers, or of constant scores, nothing can be learned
     embedded = () if embedding_model is None else ("--embedding-model", embedding_model)
     journal.once("evaluate", scored, *embedded)
-    journal.once("report", scored, *embedded, "--out", report)
+    journal.once("report", scored, *embedded, "--out", report, makes="report/report.html")
 
 
 def within(seconds: float, settings: tuple[str, ...]) -> tuple[int, int]:

@@ -126,6 +126,55 @@ def test_what_a_killed_quickstart_left_is_made_again(files: dict[str, Path], tmp
         journal.run = killed
 
 
+def test_what_was_done_and_is_not_there_any_more_is_done_again(files: dict[str, Path], tmp_path: Path) -> None:
+    journal = opened(tmp_path / "out", files, 10, lambda _: None)
+    place = tmp_path / "out" / "report.html"
+    typed: list[str] = []
+
+    def run(words: Sequence[str]) -> int:
+        typed.append(words[0])
+        place.write_text("page")
+        return 0
+
+    journal.run = run
+    for _ in range(2):
+        journal.once("report", makes="report.html")
+    assert typed == ["report"]
+    place.unlink()
+    journal.once("report", makes="report.html")
+    assert typed == ["report", "report"] and [ran.words for ran in journal.kept.ran] == [("report",)]
+
+
+def test_what_is_done_again_and_killed_on_the_way_is_not_taken_for_done(files: dict[str, Path], tmp_path: Path) -> None:
+    journal = opened(tmp_path / "out", files, 10, lambda _: None)
+    place = tmp_path / "out" / "judgements.jsonl"
+
+    def run(words: Sequence[str]) -> int:
+        place.write_text("a first line\n")
+        return codes.pop(0)
+
+    journal.run, codes = run, [0, 130, 0]
+    journal.once("score", makes=place.name)
+    place.unlink()
+    with pytest.raises(KeyboardInterrupt):
+        journal.once("score", makes=place.name)
+    journal.once("score", makes=place.name)
+    assert codes == []
+
+
+def test_a_command_that_was_ended_from_within_as_if_it_were_done_is_not_noted_as_done(
+    files: dict[str, Path], tmp_path: Path
+) -> None:
+    """A tracker of training that calls `os._exit(0)`: the next command failed, and training was never gone on with."""
+    journal = opened(tmp_path / "out", files, 10, lambda _: None)
+    scripted(journal, {})
+    with pytest.raises(
+        BadInput, match=r"ended as if it were done, and .*model is not there: .* type the same quickstart again"
+    ):
+        journal.once("train", makes="model")
+    assert journal.kept.ran == ()
+
+
 @pytest.mark.parametrize("command", ["data", "fit"])
 def test_what_a_person_made_by_hand_after_a_command_had_failed_is_not_replaced(
     files: dict[str, Path], tmp_path: Path, command: str
