@@ -113,7 +113,7 @@ def bin_of(probability: FloatArray) -> IntArray:
 
 def calibration_error(given: Promised) -> float:
     """ECE: over the k the mean of sum over the bins of (share of the items in it) * |mean P(at most k) - share that is|."""
-    return float(_errors(_gaps(given, given.reviewer).sum(axis=0, keepdims=True), given)[0])
+    return float(_errors(gaps(given, given.reviewer).sum(axis=0, keepdims=True), given)[0])
 
 
 def off_by_chance(given: Promised, chance: FloatArray) -> bool:
@@ -123,14 +123,14 @@ def off_by_chance(given: Promised, chance: FloatArray) -> bool:
 
 def chance_errors(given: Promised, *, seed: int, draws: int = DRAWS) -> FloatArray:
     """(T,) calibration errors that a judge whose probabilities are right may have of these readers, and texts."""
-    of_readers = _gaps(given, given.reviewer)
+    of_readers = gaps(given, given.reviewer)
     strayed = _signed(of_readers, draws, draw(seed, "readers", "reliability").getrandbits(128))
     if given.text is None:
         return _errors(strayed, given)
-    of_texts = _gaps(given, given.text)
+    of_texts = gaps(given, given.text)
     strayed = strayed + _signed(of_texts, draws, draw(seed, "texts", "reliability").getrandbits(128))
     readers, texts = ((gaps**2).sum(axis=0) for gaps in (of_readers, of_texts))
-    items = (_gaps(given, np.arange(len(given.truth))) ** 2).sum(axis=0)
+    items = (gaps(given, np.arange(len(given.truth))) ** 2).sum(axis=0)
     both = np.maximum(readers + texts - items, np.maximum(readers, texts))
     scale = np.sqrt(np.divide(both, readers + texts, out=np.zeros_like(both), where=readers + texts > 0))
     return _errors(strayed * scale, given)
@@ -143,15 +143,15 @@ def _signed(gaps: FloatArray, draws: int, seed: int) -> FloatArray:
     return (sparse.csr_matrix(gaps.T) @ signs.T).T  # type: ignore[no-any-return]
 
 
-def _gaps(given: Promised, group: IntArray) -> FloatArray:
+def gaps(given: Promised, group: IntArray) -> FloatArray:
     """(C, (L - 1) B) what was promised minus what came true, summed over each group's items of each k and bin; a group is a reader's
     items, or a text's."""
     promise = given.at_most
     steps = promise.shape[1]
     cells = (group[:, None] * steps + np.arange(steps)) * BINS + bin_of(promise)
     size = (int(group.max()) + 1) * steps * BINS
-    gaps = np.bincount(cells.ravel(), weights=(promise - given.was_at_most).ravel(), minlength=size)
-    of_groups: FloatArray = gaps.reshape(-1, steps * BINS).astype(np.float64)
+    found = np.bincount(cells.ravel(), weights=(promise - given.was_at_most).ravel(), minlength=size)
+    of_groups: FloatArray = found.reshape(-1, steps * BINS).astype(np.float64)
     return of_groups
 
 

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from perse.evaluation.calibration.reliability import Promised, calibration_error, chance_errors, nearest_label, off_by_chance
-from perse.evaluation.stacking.chance import refitted_errors
+from perse.evaluation.stacking.chance import fitted_errors
 from perse.evaluation.stacking.crossing import CrossFitted, Rows
 from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
@@ -91,7 +91,7 @@ class Kind:
 @dataclass(frozen=True)
 class Calibrated:
     """How far the probabilities of one row are off, and how far right ones would be in 95 of 100 draws of chance: of a judge as it stands as
-    `calibration.reliability` draws them, of what is fitted here as `refitted_errors` does."""
+    `calibration.reliability` draws them, of what is fitted here as `fitted_errors` does."""
 
     error: float
     """The class-wise expected calibration error (`perse.evaluation.calibration.reliability`)."""
@@ -153,7 +153,7 @@ def measure(
     if JUDGE in sources:
         fitted[WITHOUT_JUDGE] = tuple(one for one in sources if one != JUDGE)
     calibrated = {
-        name: Calibrated.of(gold, cross.tell(some), bootstrap, partial(refitted_errors, cross, some, seed=seed))
+        name: Calibrated.of(gold, cross.tell(some), bootstrap, partial(fitted_errors, cross, some, seed=seed))
         for name, some in fitted.items()
     }
     calibrated |= {

@@ -1,36 +1,34 @@
 """What chance makes of the calibration error of a stacking that was fitted here, were it right.
 
 Its cuts are fitted to scores of the same kind as those that it is held against, so that errors of readers nearly cancel, and what chance makes of a
-judge as it stands (`calibration.reliability`) would let anything pass. So the world that the stacking describes is drawn, fitted and measured as the
-real one was. In each draw every row's score comes from the model of all readers; those of one reader, and of one text, stray together as much as
-they do here (a Gaussian copula, whose correlations are those of the residuals). The models of the parts are fitted to the drawn scores by one Newton
-step from the model of all readers, which is the fit but for terms of second order, and the Hessian is the same in all draws.
+judge as it stands (`calibration.reliability`) would let anything pass. So the model of all readers is taken for the truth, and in each draw what each
+reader strayed by changes its sign at random, as there, and with it what their rows made the models of the other parts promise: to first order, by the
+influence of each row on a model (`ordinal.influences`; the wild score bootstrap, Kline and Santos, 2012), with what the penalty does to it. Promises
+fall into the bins where they then belong. What a reader's answers have in common may be anything, leniency, a taste, or how far they spread: nothing
+of it is modelled. Where readers share texts, signs of both are added, and brought to the variance of both.
 
-Notation: n rows, p features, L labels, K = L - 1 cuts, T draws.
+Notation: n rows, m rows of one model, p features, L labels, K = L - 1 cuts, T draws.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
-from perse.evaluation.calibration.reliability import Promised, calibration_error
+from perse.evaluation.calibration.reliability import BINS, Promised, bin_of, gaps
 from perse.evaluation.stacking.crossing import CrossFitted, Models, columns, subsets
-from perse.evaluation.stacking.ordinal import Ordinal, refits
-from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
+from perse.evaluation.stacking.ordinal import influences
+from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.identity import draw
 from perse.scale import SCORES
 
 DRAWS = 299
 _LABELS = np.array(SCORES.values or ())
-_EDGE = 1e-6
-"""How near to 0 and 1 a rank may come: what a model holds for impossible has no normal score."""
 
 
-def refitted_errors(
+def fitted_errors(
     cross: CrossFitted, sources: Collection[str], given: Promised, *, seed: int, draws: int = DRAWS
 ) -> FloatArray:
     """(T,) calibration errors that a right stacking of these sources may have, fitted to such readers and texts.
@@ -38,71 +36,66 @@ def refitted_errors(
     Args:
         given: what the stacking says of every row, cross-fitted.
     """
-    whole = Models(cross.rows)
-    truth = whole.tell(cross.rows, sources)
-    places = _drawn(truth, _alike(given), given, draws=draws, seed=seed)
-    told = _refitted(cross, whole, sources, places)
-    return np.array([calibration_error(replace(given, probability=told(nth), truth=places[:, nth])) for nth in range(draws)])
-
-
-def _alike(given: Promised) -> tuple[float, float]:
-    """The correlation of normal scores of residuals of one reader, and of one text; of texts 0 where these are not drawn."""
-    at_most = given.probability.cumsum(axis=1)
-    row = np.arange(len(given.truth))
-    rank = at_most[row, given.truth] - given.probability[row, given.truth] / 2
-    score = ndtri(np.clip(rank, _EDGE, 1 - _EDGE))
-    score = (score - score.mean()) / max(float(score.std()), _EDGE)
-
-    def within(group: IntArray) -> float:
-        sums, squares, sizes = (np.bincount(group, weights=one) for one in (score, score**2, np.ones(len(score))))
-        pairs = float((sizes * (sizes - 1)).sum())
-        return float(np.clip((sums**2 - squares).sum() / pairs, 0.0, 0.9)) if pairs else 0.0
-
-    of_readers = within(given.reviewer)
-    return of_readers, 0.0 if given.text is None else min(within(given.text), 0.95 - of_readers)
-
-
-def _drawn(truth: FloatArray, alike: tuple[float, float], given: Promised, *, draws: int, seed: int) -> IntArray:
-    """(n, T) the places of labels drawn from `truth` (n, L)."""
-    generator = np.random.default_rng(draw(seed, "scores", "refitted").getrandbits(128))
-    at_most = truth.cumsum(axis=1)[:, :-1]
-    found = np.empty((len(truth), draws), dtype=np.int64)
-    for nth in range(draws):
-        score = np.sqrt(1 - sum(alike)) * generator.standard_normal(len(truth))
-        for share, group in zip(alike, (given.reviewer, given.text), strict=True):
-            if group is not None and share:
-                score += np.sqrt(share) * generator.standard_normal(int(group.max()) + 1)[group]
-        found[:, nth] = (ndtr(score)[:, None] > at_most).sum(axis=1)
+    truth = replace(given, probability=Models(cross.rows).tell(cross.rows, sources)).at_most  # (n, K)
+    steep, strayed = truth * (1 - truth), given.at_most - given.was_at_most
+    pulls = list(_pulls(cross, sources, given))
+    columns_of_bins = np.arange(truth.shape[1]) * BINS
+    found = np.empty(draws)
+    for nth, signs in enumerate(_signs(given, draws=draws, seed=seed)):
+        moved = np.zeros_like(truth)
+        for one in pulls:
+            step = signs[one.learned] @ one.moved + one.held
+            size = one.features.shape[1]
+            moved[one.mine] = steep[one.mine] * (step[size:] - (one.features @ step[:size])[:, None])
+        place = bin_of(np.clip(truth + moved, 0.0, 1.0)) + columns_of_bins
+        gap = moved + signs[:, None] * strayed
+        found[nth] = np.abs(np.bincount(place.ravel(), weights=gap.ravel())).sum() / gap.size
     return found
 
 
+def _signs(given: Promised, *, draws: int, seed: int) -> Iterator[FloatArray]:
+    """T times (n,): one sign for all rows of a reader; where texts are drawn, the sum of that and of the text's."""
+    generator = np.random.default_rng(draw(seed, "signs", "fitted").getrandbits(128))
+    groups, scale = [given.reviewer], 1.0
+    if given.text is not None:
+        groups.append(given.text)
+        readers, texts, rows = ((gaps(given, one) ** 2).sum(axis=0) for one in (*groups, np.arange(len(given.truth))))
+        both = np.maximum(readers + texts - rows, np.maximum(readers, texts)).sum()
+        scale = float(np.sqrt(both / (readers + texts).sum()))
+    for _ in range(draws):
+        drawn = [2.0 * generator.integers(0, 2, size=int(one.max()) + 1)[one] - 1 for one in groups]
+        yield scale * np.sum(drawn, axis=0)
+
+
 @dataclass(frozen=True)
-class _Cell:
-    """The rows of one part that one model tells: which, their features, and the model's refits, of one draw each."""
+class _Pull:
+    """What one model learned from, and whom it tells."""
 
+    learned: BoolArray
+    """(n,)."""
+    moved: FloatArray
+    """(m, p + K) how far each of those rows moved weights and cuts."""
+    held: FloatArray
+    """(p + K,) how far the penalty did."""
     mine: BoolArray
+    """(n,) the rows that it tells, and their `features`."""
     features: FloatArray
-    models: Callable[[int], Ordinal]
 
 
-def _refitted(cross: CrossFitted, whole: Models, sources: Collection[str], places: IntArray) -> Callable[[int], FloatArray]:
-    """What is told of every row, (n, L), by the models of a draw: of the parts and sources that tell it really (`Models.tell`)."""
-    cells = []
-    left = np.ones(len(places), dtype=bool)
+def _pulls(cross: CrossFitted, sources: Collection[str], given: Promised) -> Iterator[_Pull]:
+    """Of every model that tells some row (`Models.tell`)."""
+    strayed, above = given.at_most - given.was_at_most, 1 - given.was_at_most  # (n, K)
+    left = np.ones(len(given.truth), dtype=bool)
     for some in subsets(sources):
         have = cross.rows.have(some)
         features = np.nan_to_num(cross.rows.features[:, columns(some)])
         for part, models in enumerate(cross.models):
             mine = left & have & (cross.part == part)
-            if mine.any() and models.of(some) is not None and (start := whole.of(some)) is not None:
+            if mine.any() and (model := models.of(some)) is not None:
                 learned = have & (cross.part != part)
-                cells.append(_Cell(mine, features[mine], refits(features[learned], places[learned], start, labels=_LABELS)))
+                by = features[learned]
+                moved = influences(by, strayed[learned], model, labels=_LABELS)
+                # The penalty's slope is what all rows together balance.
+                held = -influences(by, above[learned] - model.above(by), model, labels=_LABELS).sum(axis=0)
+                yield _Pull(learned, moved, held, mine, features[mine])
                 left &= ~mine
-
-    def told(nth: int) -> FloatArray:
-        found = np.full((len(places), len(_LABELS)), np.nan)
-        for cell in cells:
-            found[cell.mine] = cell.models(nth).distributions(cell.features)
-        return found
-
-    return told

@@ -12,12 +12,11 @@ Notation: n rows, p features, L labels, K = L - 1 cuts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from perse.evaluation.stats.correlation import FloatArray, IntArray
+from perse.evaluation.stats.correlation import FloatArray
 from perse.installing import needing
 
 RIDGE = 1.0
@@ -35,10 +34,14 @@ class Ordinal:
 
     def distributions(self, features: FloatArray) -> FloatArray:
         """The probability of every label, (n, L) of (n, p)."""
-        reach = (features @ self.weights)[:, None] - self.cuts  # (n, K)
-        above = np.exp(-np.logaddexp(0.0, -reach))
         size = len(features)
-        return -np.diff(np.hstack([np.ones((size, 1)), above, np.zeros((size, 1))]), axis=1)
+        return -np.diff(np.hstack([np.ones((size, 1)), self.above(features), np.zeros((size, 1))]), axis=1)
+
+    def above(self, features: FloatArray) -> FloatArray:
+        """The probability of a score above each cut, (n, K) of (n, p)."""
+        reach = (features @ self.weights)[:, None] - self.cuts  # (n, K)
+        found: FloatArray = np.exp(-np.logaddexp(0.0, -reach))
+        return found
 
 
 def fit_ordinal(features: FloatArray, gold: FloatArray, *, labels: FloatArray, ridge: float = RIDGE) -> Ordinal:
@@ -66,35 +69,27 @@ def fit_ordinal(features: FloatArray, gold: FloatArray, *, labels: FloatArray, r
     return Ordinal(weights, np.maximum.accumulate(_FREE * found[features.shape[1] :] + centre @ weights))
 
 
-def refits(
-    features: FloatArray, places: IntArray, start: Ordinal, *, labels: FloatArray, ridge: float = RIDGE
-) -> Callable[[int], Ordinal]:
-    """The models of the same rows with other scores, by one Newton step each from `start`; called with the number of the scores.
+def influences(
+    features: FloatArray, surprise: FloatArray, model: Ordinal, *, labels: FloatArray, ridge: float = RIDGE
+) -> FloatArray:
+    """How far each row moved the model that was fitted to it: one Newton step from its score alone, (n, p + K), weights first.
 
     Args:
         features: (n, p) as in `fit_ordinal`.
-        places: (n, T) places among the `labels` of T times n scores.
+        surprise: (n, K) 1 where the row's score lies above the cut, else 0, less the probability of that.
     """
-    size = features.shape[1]
+    size, count = len(model.weights), len(model.cuts)
     centre, spread, x, weight = _standardised(features, labels)
-    known = np.isfinite(spread)
-    weights = np.where(known, start.weights * np.where(known, spread, 0.0), 0.0)
-    cuts = start.cuts - centre @ start.weights
-    above = 1 / (1 + np.exp(cuts - (x @ weights)[:, None]))  # (n + L, K)
+    above = model.above(np.vstack([features, np.tile(centre, (len(labels), 1))]))  # (n + L, K)
     flat = weight[:, None] * above * (1 - above)
-    crossed = -_FREE * (x.T @ flat)
-    hessian = np.block(
-        [[(x.T * flat.sum(axis=1)) @ x, crossed], [crossed.T, _FREE**2 * np.diag(flat.sum(axis=0))]]
-    ) + ridge * np.eye(size + len(cuts))
-    usual = np.tile(np.arange(len(labels))[:, None], (1, places.shape[1]))
-    placed = np.vstack([places, usual])  # (n + L, T); a score in place m lies above m cuts
-    slope = x.T @ (weight[:, None] * (placed - above.sum(axis=1, keepdims=True)))  # (p, T)
-    over = np.stack([weight @ (placed > k) for k in range(len(cuts))]) - (weight @ above)[:, None]  # (K, T)
-    found = np.concatenate([weights, cuts / _FREE])
-    moved = found[:, None] + np.linalg.solve(hessian, np.vstack([slope, -_FREE * over]) - ridge * found[:, None])
-    all_weights = moved[:size] / spread[:, None]
-    all_cuts = np.maximum.accumulate(_FREE * moved[size:] + centre @ all_weights, axis=0)
-    return lambda nth: Ordinal(all_weights[:, nth], all_cuts[:, nth])
+    crossed = -x.T @ flat
+    hessian = np.block([[(x.T * flat.sum(axis=1)) @ x, crossed], [crossed.T, np.diag(flat.sum(axis=0))]])
+    hessian += ridge * np.diag([1.0] * size + [1 / _FREE**2] * count)
+    slope = np.hstack([x[: len(features)] * surprise.sum(axis=1, keepdims=True), -surprise])  # (n, p + K)
+    moved: FloatArray = np.linalg.solve(hessian, slope.T).T
+    moved[:, :size] /= spread
+    moved[:, size:] += (moved[:, :size] @ centre)[:, None]
+    return moved
 
 
 def _standardised(features: FloatArray, labels: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

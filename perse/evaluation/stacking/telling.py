@@ -87,7 +87,7 @@ def _calibration(rows: Mapping[str, Calibrated]) -> Table:
         title="Expected calibration error of P(at most k), of probabilities told by models of other readers",
         header=("row", "ECE", "right ones: 95 of 100 are below", "so they are"),
         notes=(
-            "fitting alone brings the error near 0, even of frequencies that know no reader and no text; so right ones that are fitted here are drawn and fitted anew each time",
+            "fitting alone brings the error near 0, even of frequencies that know no reader and no text; so of rows that are fitted here it is counted in what models learned from each reader",
         ),
         rows=tuple(
             (name, f"{one.error:.4f}", f"{one.usual:.4f}", "not shown to be wrong" if one.right else "not right")
