@@ -1,6 +1,6 @@
 """How often `perse fit` calls the probabilities of a stacking not right: of right ones too often by 5 in 100, of others never too often.
 
-    python benchmarks/fitted_calibration.py --worlds 200
+    python benchmarks/fitted_calibration.py --worlds 60
 
 Two numbers order the texts, one of which knows the reader; readers (and, where 60 texts are shared, texts) stray beside, which no number knows. *Right*:
 scores follow the model that is fitted. *Own tastes*: so they do, and a number says more to some readers than to others, which way, no number knows.
@@ -31,7 +31,7 @@ TEXTS = 60
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--worlds", type=int, default=200)
+    parser.add_argument("--worlds", type=int, default=60)
     parser.add_argument("--small", action="store_true", help="only see that it runs")
     options = parser.parse_args()
     sizes = [(20, 40, None), (30, 12, None), (100, 12, TEXTS)]

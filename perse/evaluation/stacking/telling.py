@@ -13,7 +13,7 @@ from perse.results.words import shown
 from perse.stacking.sources import BIAS, IN_WORDS, JUDGE
 
 _HEADER = ("Kendall tau-b", "within readers", "MAE", "RPS")
-_LED_BY = "kendall"
+_LED_BY, _WITHIN = "kendall", "within_kendall"
 _DIGITS = 3
 _NONE = Estimate(value=None, interval=Interval(reason="undefined (no distribution)"), items=0)
 
@@ -104,7 +104,7 @@ def _answer(fitted: Fitted, *, judged: bool) -> str:
     where = ON_THESE_TEXTS if fitted.of_these_texts else ""
     first = ""
     if judged:
-        first = f"{_adds(IN_WORDS[JUDGE], measured.added[JUDGE][_LED_BY], together, where)} "
+        first = f"{_adds(IN_WORDS[JUDGE], measured.added[JUDGE], together, where)} "
     gain = measured.over.get((best, IN_WORDS[BIAS]))
     than = f", {_than(IN_WORDS[BIAS], gain[_LED_BY], levels[best][_LED_BY], where)}" if gain else ""
     numbers = "The numbers alone reach" if judged else "The numbers that need no judge reach"
@@ -121,16 +121,21 @@ def _no_order(numbers: Estimate, together: Estimate, *, judged: bool) -> str:
     return f"{none}{', and neither does the language model' if judged else ''}: tau-b is {shown(numbers)}."
 
 
-def _adds(what: str, gain: Estimate, together: Estimate, where: str) -> str:
+def _adds(what: str, gains: Mapping[str, Estimate], together: Estimate, where: str) -> str:
     """Better is said only where the whole interval is above 0, and the stacking better than chance; else no more than that of the order of texts,
-    for errors may fall where the order stays.
+    for errors may fall where the order stays. Whoever knows which readers are lenient adds to it, too, so what is added within readers stands beside.
 
     Args:
         where: of which texts alone something is shown.
     """
+    gain = gains[_LED_BY]
     capital, value = what[0].upper() + what[1:], shown(gain, digits=_DIGITS)
     if gain.above_zero and together.above_zero:
-        return f"{capital} adds {value} of Kendall's tau-b to the numbers that need no judge{where}."
+        within = gains[_WITHIN]
+        inside = shown(within, digits=_DIGITS) if within.above_zero else f"not shown ({shown(within, digits=_DIGITS)})"
+        return (
+            f"{capital} adds {value} of Kendall's tau-b to the numbers that need no judge{where}; within each reader {inside}."
+        )
     if gain.below_zero:
         return f"{capital} adds nothing to the order of texts by the numbers that need no judge{where}: with it Kendall's tau-b changes by {value}."
     return f"{capital} is not shown to add anything to the order of texts by the numbers that need no judge: {value} of Kendall's tau-b."

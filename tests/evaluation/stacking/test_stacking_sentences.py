@@ -1,7 +1,8 @@
 """What `perse fit` says in words follows from its tables, also where one of the two sides orders nothing, or texts are few."""
 
+import numpy as np
 import pytest
-from stacking_worlds import world
+from stacking_worlds import around, world
 
 from perse.evaluation.alignment import Fold
 from perse.evaluation.stacking.making import fit
@@ -57,6 +58,29 @@ def test_what_is_added_on_few_shared_texts_is_said_of_these_alone(train: list[Po
     examples, judgements = world(60, seed=2, knows=2, each=8)
     few = [one.model_copy(update={"query": f"text {n % 8}", "item_id": f"i{n % 8}"}) for n, one in enumerate(examples)]
     answer = said(few, judgements, train)
-    assert "adds +" in answer and "to the numbers that need no judge, on these texts alone." in answer
+    assert "adds +" in answer and "to the numbers that need no judge, on these texts alone; within each reader +" in answer
     whole = said(examples, judgements, train)
     assert "adds +" in whole and "on these texts alone" not in whole
+
+
+@pytest.mark.slow
+def test_of_a_judge_that_knows_leniency_alone_what_it_adds_is_said_not_to_be_shown_within_readers(
+    train: list[PointwiseExample],
+) -> None:
+    examples, judgements = world(60, seed=2, knows=0)
+    scores: dict[str, list[float]] = {}
+    for one in examples:
+        assert one.reference is not None
+        scores.setdefault(one.reviewer_id, []).append(one.reference.score)
+    generator = np.random.default_rng(3)
+    lenient = [
+        judgement.model_copy(
+            update={
+                "distribution": around(float(np.mean(scores[one.reviewer_id]) + generator.normal(0, 0.7))),
+                "expected": None,
+            }
+        )
+        for one, judgement in zip(examples, judgements, strict=True)
+    ]
+    answer = said(examples, [Judgement.model_validate(one.model_dump()) for one in lenient], train)
+    assert answer.startswith("The language model adds +") and "; within each reader not shown (" in answer
