@@ -32,6 +32,8 @@ def parsed(text: str | bytes, *, distinct: bool = False) -> Any:
         value = json.loads(text, object_pairs_hook=distinct_names if distinct else None)
     except RecursionError:
         raise ValueError(deep) from None
+    except UnicodeDecodeError:
+        raise ValueError("these bytes are no text in UTF-8") from None
     except ValueError as error:
         raise ValueError(in_our_words(error)) from None
     if too_deep(value):

@@ -128,3 +128,9 @@ def test_a_pipe_in_the_place_of_a_study_is_not_waited_for(run: Path, tmp_path: P
     ):
         done = perse(*command)
         assert done.returncode == 2 and "study.json is no plain file; move it away" in done.stderr
+
+
+def test_bytes_that_a_power_cut_left_are_said_to_be_no_text() -> None:
+    for left in (b"\0" * 100 + b"\n", b'{"a": "\xff"}'):
+        with pytest.raises(ValueError, match="^these bytes are no text in UTF-8$"):
+            parsed(left)

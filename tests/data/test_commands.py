@@ -59,6 +59,17 @@ def test_an_export_replaces_a_file_on_request_only_and_a_data_sets_own_never(raw
     assert run("export", data, "--out", there, "--overwrite").exit_code == 0 and len(read_examples(there)) > 0
 
 
+@pytest.mark.parametrize("name", ["reviews.csv", "reviews.CSV.gz", "texts.tsv", "raw.parquet"])
+def test_an_export_is_not_called_a_table_and_so_replaces_none_that_a_set_was_built_from(
+    name: str, raw: Path, tmp_path: Path
+) -> None:
+    run("pairwise", "--pairs", raw / "pairs.jsonl", "--out", tmp_path / "set")
+    (tmp_path / name).write_text("mine")
+    refused = run("export", tmp_path / "set", "--out", tmp_path / name, "--overwrite")
+    assert isinstance(refused.exception, BadInput) and "JSON lines are written: end it with .jsonl" in str(refused.exception)
+    assert (tmp_path / name).read_text() == "mine"
+
+
 def test_an_export_never_replaces_what_it_reads(raw: Path, tmp_path: Path) -> None:
     data, theirs = tmp_path / "set", tmp_path / "PerMPST.jsonl"
     run("pairwise", "--pairs", raw / "pairs.jsonl", "--out", data)

@@ -32,6 +32,7 @@ from perse.records import Example, PointwiseExample, example_lines
 from perse.secrets import without_keys
 
 OWN_NAMES = {*DATA_SET.names, *PERSUM.names, *RELEASE.names}
+TABLES = (".csv", ".tsv", ".parquet", ".xlsx")
 
 app = typer.Typer(
     no_args_is_help=True, help="Build data sets from raw files, look into them, and export them.", rich_markup_mode="rich"
@@ -181,7 +182,7 @@ def evidence(
     if examples is not None and seed is not None:
         raise BadInput("--seed is of DIR's own evidence, whose parts the examples are told by; leave it out with --examples")
     if examples is not None and out is not None:
-        check_file(out, overwrite=overwrite, inputs=(examples, folder), never=OWN_NAMES)
+        _check_lines(out, overwrite=overwrite, inputs=(examples, folder))
     with shown_on(err) as on_part:
         vectors = KeptVectors(embedding_model, on_progress=partial(on_part, "embedding texts"))
         if examples is not None and out is not None:
@@ -243,7 +244,7 @@ def export(
     from perse.data.variants.released_wording import in_wording, wording_of
 
     if out is not None:
-        check_file(out, overwrite=overwrite, inputs=(wording, folder), never=OWN_NAMES)
+        _check_lines(out, overwrite=overwrite, inputs=(wording, folder))
     examples: Sequence[Example] = load_folder(folder).examples(split, fold, view=shown.view(), epoch=epoch)
     lines = example_lines(examples if wording is None else in_wording(examples, wording_of(wording)))
     if out is None:
@@ -255,6 +256,16 @@ def export(
 
 def _training_side(folder: Path, fold: int | None) -> list[PointwiseExample]:
     return [one for one in load_folder(folder).examples("train", fold) if isinstance(one, PointwiseExample)]
+
+
+def _check_lines(out: Path, *, overwrite: bool, inputs: Sequence[Path | None]) -> None:
+    """
+    Raises:
+        BadInput: JSON lines may not be written there; its name says that it is a table, perhaps the very one that the data was built from.
+    """
+    check_file(out, overwrite=overwrite, inputs=inputs, never=OWN_NAMES)
+    if out.name.lower().removesuffix(".gz").endswith(TABLES):
+        raise BadInput(f"{out} says another format; JSON lines are written: end it with .jsonl")
 
 
 def _write_lines(out: Path, lines: Iterable[str]) -> None:
