@@ -35,9 +35,14 @@ def stage(folder: Path) -> Path:
 
 
 def put(staged: Path, folder: Path) -> None:
-    """What was written becomes `folder`, with a list of all that is there."""
+    """What was written becomes `folder`, with a list of all that is there.
+
+    Raises:
+        BadInput: `folder` holds something else than what was made.
+    """
     made = {file.relative_to(staged).as_posix(): file_digest(file) for file in _files(staged) if file.name != LIST}
     write_whole(staged / LIST, json.dumps(made, indent=1) + "\n")
+    _refuse_strangers(folder)  # again: what somebody put there while this was written
     if folder.is_dir():
         folder.rename(_old(folder))
     staged.rename(folder)
@@ -84,4 +89,10 @@ def on_config(config: Any) -> None:
 
 def on_post_build(config: Any) -> None:
     """Called by mkdocs when all pages are written."""
-    put(Path(config.site_dir), Path(config.extra["site"]))
+    from mkdocs.exceptions import Abort
+
+    staged, config.site_dir = config.site_dir, config.extra.pop("site")
+    try:
+        put(Path(staged), Path(config.site_dir))
+    except BadInput as error:
+        raise Abort(str(error)) from None

@@ -21,8 +21,8 @@ Cell = str | int | float | None
 
 _FORMULA = re.compile(r"'*\s*[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20][\s\S]")
 _GUARDED = re.compile(r"'" + _FORMULA.pattern)
-_WITHIN = re.compile(r"([;\t\r\n][\s\"]*)(?='*[=+\-@\uff0b\uff0d\uff1d\uff20][^)])")
-_GUARDED_WITHIN = re.compile(r"([;\t\r\n][\s\"]*)'(?='*[=+\-@\uff0b\uff0d\uff1d\uff20][^)])")
+_WITHIN = re.compile(r"([;\t\r\n][\s\"]*+)(?='*[=+\-@\uff0b\uff0d\uff1d\uff20][^)])")
+_GUARDED_WITHIN = re.compile(r"([;\t\r\n][\s\"]*+)'(?='*[=+\-@\uff0b\uff0d\uff1d\uff20][^)])")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 
 

@@ -92,10 +92,10 @@ class Journal:
         self.keep(begun=words, ran=tuple(ran for ran in self.kept.ran if ran.words != words))
         began = time.monotonic()
         code = self.run((*words, *again))
-        if code in STOPPED:
-            raise KeyboardInterrupt
         if code:  # nothing is perse's own of what lies there when it is begun again: a person may have gone on by hand
             self.keep(begun=())
+        if code in STOPPED:
+            raise KeyboardInterrupt
         if code == USAGE and not needed:
             self.say("it goes on without: why stands above")
             return

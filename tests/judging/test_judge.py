@@ -22,7 +22,6 @@ from perse.judgement import Status, Tokens
 from perse.judging.judge import JudgeSettings
 from perse.judging.one import example_of
 from perse.questions import QUESTIONS, question_for
-from perse.records import ProfileReview
 from perse.rendering.prompt import Renderer
 
 GREEDY = JudgeSettings(temperature=0, max_new_tokens=12)
@@ -180,7 +179,6 @@ PAST = ("a plot", "their review", 8)
             "x",
             "past review 1, field 'text': found a blank text; give the text that was reviewed, or take this review out",
         ),
-        ([ProfileReview(text="a", review="", score=8)], "x", "past review 1, field 'review': found a blank text"),
     ],
 )
 def test_what_is_no_text_or_no_review_is_a_sentence(judge: Judge, reviews: Any, text: Any, said: str) -> None:

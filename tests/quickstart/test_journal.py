@@ -1,6 +1,6 @@
 """A quickstart is resumed at the command that was not finished, and touches no folder that is not its own."""
 
-from __future__ import annotations
+from __future__ import contextlib
 
 import json
 import shutil
@@ -175,14 +175,16 @@ def test_a_command_that_was_ended_from_within_as_if_it_were_done_is_not_noted_as
     assert journal.kept.ran == ()
 
 
+@pytest.mark.parametrize("code", [2, 130])
 @pytest.mark.parametrize("command", ["data", "fit"])
-def test_what_a_person_made_by_hand_after_a_command_had_failed_is_not_replaced(
-    files: dict[str, Path], tmp_path: Path, command: str
+def test_what_a_person_made_by_hand_after_a_command_had_failed_or_was_stopped_is_not_replaced(
+    files: dict[str, Path], tmp_path: Path, command: str, code: int
 ) -> None:
     """The sentence says to go on by hand: the same quickstart must then meet what lies there as somebody's."""
     journal = opened(tmp_path / "out", files, 10, lambda _: None)
-    scripted(journal, {command: 2})
-    journal.once(command, needed=False)
+    scripted(journal, {command: code})
+    with contextlib.suppress(KeyboardInterrupt):
+        journal.once(command, needed=False)
     again = opened(tmp_path / "out", files, 10, lambda _: None)
     typed = scripted(again, {}, whole=True)
     again.once(command, needed=False)

@@ -73,7 +73,8 @@ def reader(name: str, texts: list[str], query: str) -> Any:
     query = query or "a"
     if name.startswith("pointwise"):
         profile = tuple(
-            ProfileReview(text=text or "a", review=text[::-1] or "a", score=1 + n % 10) for n, text in enumerate(texts)
+            ProfileReview(text=text, review=text[::-1], score=1 + n % 10)
+            for n, text in enumerate(text if text.strip() else "a" for text in texts)
         )
         return PointwiseExample(id="e", reviewer_id="r", item_id="i", profile=profile, query=query)
     if name == "pairwise":

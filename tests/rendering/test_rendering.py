@@ -124,7 +124,7 @@ def test_any_texts_concatenate_to_the_whole_and_forge_no_marker(
 ) -> None:
     tokenizer = tokenizers[kind]
     renderer, question = Renderer(tokenizer, 8192), QUESTIONS["pointwise"]
-    given_example = example(text, review or "fine", query)
+    given_example = example(text if text.strip() else "a plot", review if review.strip() else "fine", query)
     ids = all_ids(renderer, question, given_example)
     assert list(ids) == tokenizer.encode(whole_text(renderer, question, given_example), add_special_tokens=False)
 

@@ -121,6 +121,17 @@ def test_what_somebody_put_or_changed_among_the_pages_is_not_removed_when_they_a
     assert (small / "index.md").read_text() == "# Mine\n"
 
 
+def test_what_somebody_puts_there_while_pages_are_written_is_not_removed(
+    site: ModuleType, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.write_pages(small)
+    write = site._write
+    monkeypatch.setattr(site, "_write", lambda out: (write(out), (small / "mine.txt").write_text("mine")))
+    with pytest.raises(BadInput, match="mine.txt in it was not made by this script"):
+        site.write_pages(small)
+    assert (small / "mine.txt").read_text() == "mine"
+
+
 def test_pages_are_not_written_through_a_link(site: ModuleType, small: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     small.parent.mkdir()

@@ -126,13 +126,14 @@ def contamination(
     """
     from perse.judging.judge import JudgeSettings
     from perse.judging.trained import own_question
-    from perse.studies.contamination.study import Contamination
+    from perse.studies.contamination.study import PERSONALIZED, Contamination
     from perse.studies.contamination.study import contamination as study
     from perse.studies.frame.running import Asking
 
     versions = read_named(plots, "--plots")
     if question is None and personalized:
         question = own_question(judge)
+        question = question if question in PERSONALIZED else None
     what = Contamination(
         plots=versions,
         reviews=reviews,

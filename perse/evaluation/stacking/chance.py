@@ -1,7 +1,7 @@
 """What chance makes of the calibration error of a stacking that was fitted here, were it right.
 
 Its cuts are fitted to scores of the same kind as those that it is held against, so that errors of readers nearly cancel, and what chance makes of a
-judge as it stands (`calibration.reliability`) would let anything pass. So the model of all readers is taken for the truth, and in each draw what each
+judge as it stands (`calibration.reliability`) would let most of what is wrong pass where readers are few. So the model of all readers is taken for the truth, and in each draw what each
 reader strayed by changes its sign at random, as there, and with it what their rows made the models of the other parts promise: to first order, by the
 influence of each row on a model (`ordinal.influences`; the wild score bootstrap, Kline and Santos, 2012), with what the penalty does to it. Promises
 fall into the bins where they then belong. What a reader's answers have in common may be anything, leniency, a taste, or how far they spread: nothing
@@ -24,7 +24,7 @@ from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.identity import draw
 from perse.scale import SCORES
 
-DRAWS = 299
+DRAWS = 999
 _LABELS = np.array(SCORES.values or ())
 
 

@@ -37,6 +37,10 @@ from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.unanswered import coverage
 
 TITLE_TOKENS = 32
+PERSONALIZED = tuple(
+    name for name, question in QUESTIONS.items() if isinstance(question, Pointwise) and question.evidence is None
+)
+"""The questions that readers of the plots can be asked."""
 """Room for one title; what is longer is cut off and not recognized."""
 
 
@@ -63,9 +67,6 @@ class Contamination:
     """Most readers, with one query each."""
 
     def __post_init__(self) -> None:
-        scoring = [
-            name for name, question in QUESTIONS.items() if isinstance(question, Pointwise) and question.evidence is None
-        ]
         wrong = {
             "no plots to ask about; give --plots raw=FILE": not self.plots,
             f"items is {self.items}, expected 2 or more": self.items < 2,
@@ -73,8 +74,8 @@ class Contamination:
             f"readers is {self.readers}, expected 1 or more": self.readers < 1,
             f"min-reviews is {self.min_reviews}, expected 1 or more": self.min_reviews < 1,
             f"gap is {self.gap:g}, expected 0 or more": self.gap < 0,
-            f"personalized question '{self.personalized_question}': expected one of {', '.join(scoring)}": (
-                self.personalized_question not in scoring
+            f"personalized question '{self.personalized_question}': expected one of {', '.join(PERSONALIZED)}": (
+                self.personalized_question not in PERSONALIZED
             ),
         }
         if problems := [message for message, holds in wrong.items() if holds]:
