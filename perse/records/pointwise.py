@@ -147,7 +147,7 @@ class PointwiseExample(Record):
         estimate = self.evidence.estimate if self.evidence else None
         return ProfileReview(
             text=self.query,
-            review=self.reference.review,
+            review=self.reference.review if self.reference.review.strip() else None,
             score=self.reference.score,
             item_id=self.item_id,
             estimate=estimate,

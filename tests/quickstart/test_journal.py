@@ -2,6 +2,7 @@
 
 from __future__ import contextlib
 
+import contextlib
 import json
 import shutil
 from collections.abc import Sequence

@@ -24,7 +24,7 @@ from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.identity import draw
 from perse.scale import SCORES
 
-DRAWS = 999
+DRAWS = 299
 _LABELS = np.array(SCORES.values or ())
 
 
