@@ -1,6 +1,6 @@
 """A quickstart is resumed at the command that was not finished, and touches no folder that is not its own."""
 
-from __future__ import contextlib
+from __future__ import annotations
 
 import contextlib
 import json
