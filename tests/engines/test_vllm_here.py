@@ -29,6 +29,7 @@ ENVIRONMENT = {"OMP_NUM_THREADS": str(os.cpu_count()), **os.environ, "COLUMNS": 
 
 KILLED = """
 import multiprocessing, os, signal, sys
+from contextlib import suppress
 from pathlib import Path
 from builders import pointwise_examples
 from perse import Judge
@@ -41,7 +42,9 @@ def kill(done, total):
     if after and done >= begun + after:
         engine = [child.pid for child in multiprocessing.active_children()]
         (out.parent / "engine").write_text(" ".join(map(str, engine)))
-        os.kill(os.getpid() if who == "us" else engine[0], signal.SIGKILL)
+        for one in [os.getpid()] if who == "us" else engine:
+            with suppress(ProcessLookupError):  # it may be gone, and answers that it had given are still told of
+                os.kill(one, signal.SIGKILL)
 
 if __name__ == "__main__":
     model, out, after, who = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
