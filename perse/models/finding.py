@@ -51,7 +51,7 @@ HUB_NAME = re.compile(r"(?!\.)[\w.-]+/[\w.-]+")
 _DESCRIPTION_FILES = ("*.json", "*.model", "*.jinja", "*.txt")
 _MODEL_FILES = (*_DESCRIPTION_FILES, "*.safetensors", "LICENSE*", "LICENCE*", "NOTICE*", "USE_POLICY*")
 """The files that are fetched of a model on the hub: no code, and its terms."""
-_POSITIONS = "max_position_embeddings"
+_POSITIONS = ("max_position_embeddings", "n_positions")
 
 
 @dataclass(frozen=True)
@@ -300,10 +300,8 @@ def context_length(folder: Path) -> int:
     """
     config, where = model_config(folder), folder / CONFIG
     inner = config.get("text_config")
-    found = positive(config, _POSITIONS, where=where)
-    if found is None and isinstance(inner, dict):
-        found = positive(inner, _POSITIONS, where=where)
-    return found or 4096
+    said = [positive(part, name, where=where) for part in (config, inner) if isinstance(part, dict) for name in _POSITIONS]
+    return next((found for found in said if found is not None), 4096)
 
 
 def load(folder: Path, *, dtype: str, adapter: Path | None = None, trust_remote_code: bool = False) -> Any:

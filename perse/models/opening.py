@@ -465,6 +465,9 @@ def _check_vocabulary(opened: Any, rows: int | None, folder: Path) -> None:
         )
 
 
+_OURS = ("torch", "transformers", "peft", "accelerate", "safetensors", "tokenizers", "perse")
+
+
 @contextmanager
 def one_sentence(what: str, *, remedy: str = _COPY) -> Iterator[None]:
     """Whatever a library raises at a stranger's file is about that file; what it logs of it moves no cursor.
@@ -476,8 +479,15 @@ def one_sentence(what: str, *, remedy: str = _COPY) -> Iterator[None]:
         handler.addFilter(HARMLESS)
     try:
         yield
-    except (PerseError, KeyboardInterrupt, SystemExit, MemoryError, ModuleNotFoundError):
+    except (PerseError, KeyboardInterrupt, SystemExit, MemoryError):
         raise
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in _OURS or not package:  # the extra that brings it is told elsewhere
+            raise
+        raise BadInput(
+            f"{what} asks for the package '{package}', which is not installed; install it, or take another model"
+        ) from error
     except BaseException as error:  # among them the panics of tokenizers, which are no Exception
         raise _unusable(what, first_line(error), remedy=remedy) from error
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from perse.errors import ModelNotFound
+from perse.errors import BadInput, ModelNotFound
 from perse.models import finding as models
+from perse.models.opening import one_sentence
 
 
 def test_a_model_folder_and_a_training_run_are_found(tiny_model_folder: Path, tmp_path: Path) -> None:
@@ -164,3 +166,22 @@ def test_a_model_from_the_hub_comes_with_its_licence(
     folder = models.pull("smollm2-135m")
     assert "END OF TERMS" in (folder / "LICENSE").read_text(encoding="utf-8")
     assert "This copy was taken from the Hugging Face hub" in (folder / "NOTICE").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("config", "tokens"),
+    [({"n_positions": 128}, 128), ({"text_config": {"max_position_embeddings": 64}}, 64), ({}, 4096)],
+)
+def test_a_model_is_asked_within_its_places_whatever_its_family_calls_them(
+    config: dict[str, Any], tokens: int, tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "x"} | config))
+    assert models.context_length(tmp_path) == tokens
+
+
+def test_a_package_that_only_a_stranger_s_model_asks_for_is_named_and_no_bug_of_perse() -> None:
+    said = "the model m asks for the package 'torchao', which is not installed"
+    with pytest.raises(BadInput, match=said), one_sentence("the model m"):
+        raise ModuleNotFoundError("No module named 'torchao'", name="torchao.quantization")
+    with pytest.raises(ModuleNotFoundError), one_sentence("the model m"):
+        raise ModuleNotFoundError("No module named 'peft'", name="peft")
