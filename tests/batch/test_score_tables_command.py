@@ -141,7 +141,11 @@ def test_mapped_columns_are_those_of_the_candidates_too_and_texts_need_no_ids(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("question", "said"), [("pointwise_score", ""), ("pointwise_score_evidence", "--question pointwise_score_stated")]
+    ("question", "said"),
+    [
+        ("pointwise_score", ""),
+        ("pointwise_score_evidence", "another question (--question; in Python question=), such as pointwise_score_stated"),
+    ],
 )
 def test_the_question_of_the_judges_stacking_is_the_usual_one_of_tables(
     question: str, said: str, tables: tuple[Path, Path], answering_model: Path, tmp_path: Path
