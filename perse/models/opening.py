@@ -33,7 +33,8 @@ SECONDS = 20
 MEGABYTES = 4096
 _COPY = "fetch or copy it again"
 _LAYER = re.compile(r"\.(?:layers|h|blocks?)\.\d+\.")
-_ATTENTION = ("eager", "sdpa", "flex_attention", "flash_attention_2", "flash_attention_3")
+_PADS = re.compile(r"[<\[|]*pad[>\]|]*", re.IGNORECASE)
+"""A token for padding that was added to a tokenizer alone, as to LLaMA-2's."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +63,10 @@ def config(folder: Path, *, trust_remote_code: bool = False) -> Any:
     Raises:
         BadInput: it cannot be used.
     """
-    from transformers import AutoConfig
-
     if not trust_remote_code:
         _told(files.stamp(folder))
     with one_sentence(f"the configuration of {folder}"):
-        return AutoConfig.from_pretrained(folder, trust_remote_code=trust_remote_code, local_files_only=True)
+        return _read(folder, trust_remote_code=trust_remote_code)
 
 
 def buildable(folder: Path, *, trust_remote_code: bool = False) -> Any:
@@ -114,7 +113,8 @@ def causal_lm(folder: Path, *, trust_remote_code: bool = False, **options: Any) 
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # loading takes a second
     check_model(folder, trust_remote_code=trust_remote_code)
     with one_sentence(f"the model {folder}"):
-        return AutoModelForCausalLM.from_pretrained(folder, **_safe(trust_remote_code), **options)
+        read = _read(folder, trust_remote_code=trust_remote_code)
+        return AutoModelForCausalLM.from_pretrained(folder, config=read, **_safe(trust_remote_code), **options)
 
 
 def from_gguf(file: Path, **options: Any) -> tuple[Any, Any]:
@@ -259,11 +259,17 @@ def _told(seen: Stamp) -> Told:
     return Told(_tried(lambda: _vocabulary_of(folder), f"the configuration of {folder}"))
 
 
-def _vocabulary_of(folder: Path) -> int | None:
+def _read(folder: Path, *, trust_remote_code: bool = False) -> Any:
+    """A folder's configuration but for how attention is computed: that is of the machine, and some name a package that this one lacks."""
     from transformers import AutoConfig
 
-    found: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    rows = getattr(found.get_text_config(), "vocab_size", None)
+    found: Any = AutoConfig.from_pretrained(folder, trust_remote_code=trust_remote_code, local_files_only=True)
+    found._attn_implementation = None
+    return found
+
+
+def _vocabulary_of(folder: Path) -> int | None:
+    rows = getattr(_read(folder).get_text_config(), "vocab_size", None)
     return rows if isinstance(rows, int) else None
 
 
@@ -302,12 +308,11 @@ def _builds(seen: Stamp) -> None:
 
 def _built(folder: Path) -> int:
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM
 
     make: Any = AutoModelForCausalLM.from_config
     with torch.device("meta"):
-        read = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-        return _parameters(make(read, trust_remote_code=False))
+        return _parameters(make(_read(folder), trust_remote_code=False))
 
 
 def _refuse_excess(config: dict[str, Any], shapes: files.Shapes, folder: Path) -> None:
@@ -326,10 +331,9 @@ def _refuse_excess(config: dict[str, Any], shapes: files.Shapes, folder: Path) -
 def _compared(folder: Path) -> dict[str, Any]:
     """The tensors that the library would load, by name and shape; of a quantized model only the number of parameters."""
     import torch
-    from transformers import AutoConfig
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
-    config: Any = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    config = _read(folder)
     if getattr(config, "quantization_config", None) is not None:
         return {"parameters": _built(folder), "mismatched": [], "missing": [], "unexpected": []}
     if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
@@ -396,11 +400,11 @@ def _adapter_shapes(folder: Path, base: Path) -> dict[str, list[int]]:
     """The tensors that an adapter's settings ask for on a model."""
     import torch
     from peft import PeftConfig, PeftModel, get_peft_model_state_dict
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM
 
     make: Any = AutoModelForCausalLM.from_config
     with torch.device("meta"):
-        model = make(AutoConfig.from_pretrained(base, trust_remote_code=False, local_files_only=True), trust_remote_code=False)
+        model = make(_read(base), trust_remote_code=False)
         settings = PeftConfig.from_pretrained(str(folder))
         settings.inference_mode = True
         adapted = PeftModel(model, settings, low_cpu_mem_usage=True)
@@ -453,11 +457,12 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _check_vocabulary(opened: Any, rows: int | None, folder: Path) -> None:
-    """Refuse a tokenizer whose tokens the model's embeddings do not have."""
+    """Refuse a tokenizer whose tokens the model's embeddings do not have; what only pads is in no prompt."""
     if rows is None:
         return
-    known, ends = opened.vocab_size, [each for each in (opened.eos_token_id, opened.bos_token_id) if each is not None]
-    highest = max([known - 1, *ends])
+    added = {token: number for token, number in opened.get_added_vocab().items() if not _PADS.fullmatch(token)}
+    ends = [each for each in (opened.eos_token_id, opened.bos_token_id) if each is not None]
+    highest = max([opened.vocab_size - 1, *ends, *added.values()])
     if highest >= rows:
         raise BadInput(
             f"the tokenizer of {folder} is that of another model: it has tokens up to {highest}, and the model's vocabulary has {rows}; "

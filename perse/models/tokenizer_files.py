@@ -1,4 +1,4 @@
-"""Checks a tokenizer's files before a library reads them: JSON objects, and no bombs.
+"""Checks a tokenizer's files before a library reads them: JSON objects, no bombs, no dice.
 
 A normalizer may replace one letter by many, the next step each of these by many more: six small steps fill any memory, at the
 first text that has the letter.
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from perse.errors import BadInput
+from perse.formats.json_text import shortened
 from perse.models.model_files import read_object
 
 MOST = 1000
@@ -23,10 +24,16 @@ def check_tokenizer_files(folder: Path, named: Set[str]) -> None:
     """Look into those of `named` that are a tokenizer's.
 
     Raises:
-        BadInput: one is no JSON object, or makes very long text of short.
+        BadInput: one is no JSON object, makes very long text of short, or splits words at random.
     """
     for name in sorted(named & _FILES):
         said = read_object(folder / name, remedy="fetch or copy it again")
+        model = said.get("model")
+        if isinstance(model, dict) and model.get("dropout"):
+            raise BadInput(
+                f"{folder / name} has dropout {shortened(model['dropout'])}, which splits words at random: no prompt would be the same twice; "
+                "set it to null"
+            )
         for part in ("normalizer", "decoder"):
             times = _growth(said.get(part))
             if times > MOST:

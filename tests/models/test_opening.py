@@ -95,6 +95,25 @@ def normalized(*steps: dict[str, Any]) -> Harm:
     return harm
 
 
+def tokens_added(*words: str) -> Harm:
+    def harm(folder: Path) -> None:
+        path = folder / "tokenizer.json"
+        said = json.loads(path.read_text(encoding="utf-8"))
+        known = max(said["model"]["vocab"].values())
+        plain = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+        said["added_tokens"] += [{"id": known + at, "content": word, **plain} for at, word in enumerate(words, start=1)]
+        path.write_text(json.dumps(said), encoding="utf-8")
+
+    return harm
+
+
+def split_at_random(folder: Path) -> None:
+    path = folder / "tokenizer.json"
+    said = json.loads(path.read_text(encoding="utf-8"))
+    said["model"]["dropout"] = 0.5
+    path.write_text(json.dumps(said), encoding="utf-8")
+
+
 def sharded(weight_map: dict[str, str]) -> Harm:
     def harm(folder: Path) -> None:
         (folder / "model.safetensors").rename(folder / "one.safetensors")
@@ -142,6 +161,8 @@ DAMAGES: dict[str, tuple[Harm, str]] = {
     "an activation that is none": (changed(hidden_act="evil"), "cannot be used .*evil"),
     "attention from the hub": (changed(attn_implementation="owner/kernel"), "'owner/kernel', code from the hub, which is not run"),
     "another model's tokenizer": (changed(vocab_size=100), "is that of another model|do not fit"),
+    "a word that the tokenizer alone knows": (tokens_added("harbour"), "is that of another model: it has tokens up to 292, and .* has 292"),
+    "words split at random": (split_at_random, "dropout 0.5, which splits words at random"),
     "a tokenizer that is no JSON": (written("tokenizer.json", "{"), "tokenizer.json is not JSON"),
     "a tokenizer of nothing": (written("tokenizer.json", "{}"), "the tokenizer of .* cannot be used"),
     "tokenizer settings of a wrong type": (written("tokenizer_config.json", "[1]"), "holds no JSON object but a list"),
@@ -201,6 +222,24 @@ def test_a_damaged_or_hostile_model_is_one_sentence(
     harm(model)
     heard = said([*asked, str(model)], monkeypatch, capfd)
     assert re.search(sentence, heard), heard
+
+
+def test_a_token_for_padding_that_only_the_tokenizer_knows_is_in_no_prompt_and_refused_nowhere(
+    tiny_model_folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(tiny_model_folder, tmp_path / "model")
+    tokens_added("[PAD]")(tmp_path / "model")
+    assert opening.tokenizer(tmp_path / "model").get_added_vocab()["[PAD]"] == 292
+
+
+@pytest.mark.parametrize("key", ["_attn_implementation", "attn_implementation"])
+@pytest.mark.parametrize("way", ["flash_attention_2", "flex_attention", "none of them"])
+def test_how_attention_is_computed_is_not_the_models_choice(
+    key: str, way: str, tiny_model_folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(tiny_model_folder, tmp_path / "model")
+    changed(**{key: way})(tmp_path / "model")
+    assert causal_lm(tmp_path / "model").config._attn_implementation == "sdpa"
 
 
 @pytest.mark.parametrize("command", ["train", "serve", "plan"])
