@@ -15,6 +15,8 @@ from perse.drpe.documents import Candidate, Document, Documents
 from perse.errors import BadInput
 
 Which = Literal["extremes", "all"]
+References = Literal["first", "best"]
+"""That a candidate is compared with: a document's first, or all, of which the best value counts."""
 Key = tuple[str, str]
 """A candidate: its document's id and its system."""
 

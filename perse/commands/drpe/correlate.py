@@ -12,8 +12,7 @@ from perse.commands.options.grouping import grouped
 from perse.commands.options.medium import Medium
 from perse.commands.showing import show_result
 from perse.commands.terminal import err
-from perse.drpe.correlation.baselines import References
-from perse.drpe.selection import Which
+from perse.drpe.selection import References, Which
 from perse.progress import shown_on
 
 

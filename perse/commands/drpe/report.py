@@ -10,7 +10,7 @@ import typer
 from perse.commands import options
 from perse.commands.options.drpe import EmbeddingModel
 from perse.commands.terminal import err
-from perse.drpe.correlation.baselines import References
+from perse.drpe.selection import References
 from perse.models.embeddings import EMBEDDING_MODEL
 from perse.progress import shown_on
 

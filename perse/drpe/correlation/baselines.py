@@ -13,18 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from perse.drpe.selection import Item, Key
+from perse.drpe.selection import Item, Key, References
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.text.models import TextScores, bart_scores, bert_scores
 from perse.evaluation.text.overlap import bleu_of, bleu_statistics, rouge_values
 from perse.identity import normalised
 from perse.installing import install
-
-References = Literal["first", "best"]
 
 LENGTH = "length"
 BLEU = "BLEU"
