@@ -268,7 +268,7 @@ def _refuse_named_pipes(arguments: Sequence[str]) -> None:
         with suppress(OSError, ValueError):
             if Path(path).is_fifo() and Path(path).resolve().is_fifo():
                 raise BadInput(
-                    f"{path} is a named pipe, for which a command could wait without end; give a file, or /dev/stdin"
+                    f"{path} is a named pipe, for which a command could wait without end; give a file that holds the same"
                 )
 
 

@@ -194,7 +194,7 @@ def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path: Path, shape: str) 
     done = perse("data", "describe", shape.format(tmp_path / "pipe"))
     assert done.returncode == 2
     assert done.stderr.strip() == (
-        f"perse: {tmp_path / 'pipe'} is a named pipe, for which a command could wait without end; give a file, or /dev/stdin"
+        f"perse: {tmp_path / 'pipe'} is a named pipe, for which a command could wait without end; give a file that holds the same"
     )
 
 
