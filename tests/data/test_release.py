@@ -136,6 +136,7 @@ def with_entry(at: int, **fields: Any) -> Row:
         (changed(prompt=[]), r"field 'prompt': found \[\], expected a text, or a list of one"),
         (changed(examples=[]), r"field 'examples': found \[\], expected a list that ends with"),
         (with_entry(0, movie_id=None), "field 'examples.0.movie_id'"),
+        (with_entry(1, summ_plot=" \n"), "field 'examples.1.summ_plot': found .* expected a value"),
         (with_entry(0, score=6), "field 'prompt': found score 7 and .* as in 'examples'"),
         (with_entry(1, clean_review="Quick."), 'field \'prompt\': found score 3 and "Slow.", expected 3 and "Quick."'),
         (with_entry(1, summ_plot="Another."), "field 'prompt': plot 1 is not that of 'examples'"),

@@ -305,10 +305,14 @@ def _entries(row: _Row) -> list[dict[str, str]]:
             "examples", f"found {shortened(given)}, expected a list that ends with the review asked for", reason="no examples"
         )
     for at, entry in enumerate(given):
-        missing = [key for key in _ENTRY if not isinstance(entry, dict) or entry.get(key) in (None, "")]
+        missing = [key for key in _ENTRY if not isinstance(entry, dict) or _blank(entry.get(key))]
         if missing and missing != ["movie_title"]:
             row.bad(f"examples.{at}.{missing[0]}", f"found {shortened(entry)}, expected a value", reason="no examples")
     return [{key: str(entry.get(key) or "").strip() for key in _ENTRY} for entry in given]
+
+
+def _blank(value: object) -> bool:
+    return value is None or not str(value).strip()
 
 
 def _profile(row: _Row, prompt: str, past: Sequence[Mapping[str, str]]) -> tuple[ProfileReview, ...] | None:
