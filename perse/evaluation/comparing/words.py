@@ -40,7 +40,7 @@ def sentence(
     """
     fewer = "" if answered == items else f" (of the {answered} of {items} items that both answered)"
     alone = ON_THESE_TEXTS if of_these_texts and any(contrast.better is not None for contrast in contrasts) else ""
-    return _concluded(one, other, contrasts) + alone + fewer + _wrong(failed or {}, items)
+    return _concluded(one, other, contrasts, alone) + fewer + _wrong(failed or {}, items)
 
 
 def _wrong(failed: Mapping[str, Mapping[Status, int]], items: int) -> str:
@@ -52,32 +52,33 @@ def _wrong(failed: Mapping[str, Mapping[Status, int]], items: int) -> str:
     return f" (not answered, and so wrong: {'; '.join(told)})" if told else ""
 
 
-def _concluded(one: str, other: str, contrasts: Sequence[Contrast]) -> str:
+def _concluded(one: str, other: str, contrasts: Sequence[Contrast], alone: str) -> str:
+    """`alone`: of which texts alone, where something is shown; else empty."""
     shown = [contrast for contrast in contrasts if contrast.better is not None]
     of_others = [contrast for contrast in shown if not contrast.of_these_readers]
     if shown and not of_others:
-        return _of_these_readers(one, other, shown, contrasts)
+        return _of_these_readers(one, other, shown, contrasts, alone)
     better = [contrast for contrast in of_others if contrast.better is True]
     worse = [contrast for contrast in of_others if contrast.better is False]
     by_rounding = [contrast for contrast in better if _rounding_may_do_it(contrast)]
     if better and (rule := IN_WORDS[ROUNDED] if better == by_rounding else _not_beaten(better, contrasts)):
         also = f", and below it in {_told(worse)}" if worse else ""
-        return f"{one} is above {other}, but not shown to be better than {rule}: {_told(better)}{also}"
+        return f"{one} is above {other}, but not shown to be better than {rule}: {_told(better)}{also}{alone}"
     better = [contrast for contrast in better if contrast not in by_rounding]
     if better and worse:
-        return f"{one} is better than {other} in {_told(better)}, but worse in {_told(worse)}"
+        return f"{one} is better than {other} in {_told(better)}, but worse in {_told(worse)}{alone}"
     if better or worse:
-        return f"{one} is {'better' if better else 'worse'} than {other}: {_told(better or worse)}"
+        return f"{one} is {'better' if better else 'worse'} than {other}: {_told(better or worse)}{alone}"
     first = contrasts[0]
     if first.difference is None:
         return f"{one} and {other} cannot be compared by {title_of(first.metric)}: {first.interval.reason}"
     return f"{one} and {other} are not shown to differ: {_numbers(first)}{_ties(first)}"
 
 
-def _of_these_readers(one: str, other: str, shown: Sequence[Contrast], contrasts: Sequence[Contrast]) -> str:
+def _of_these_readers(one: str, other: str, shown: Sequence[Contrast], contrasts: Sequence[Contrast], alone: str) -> str:
     """What is shown of these readers alone, and why no more."""
     [contrast, *_] = shown
-    readers = f"for these {contrast.reviewers} readers"
+    readers = f"for these {contrast.reviewers} readers{alone}"
     numbers = f"{_numbers(contrast)}; of others it is not shown: {beyond(contrast)}"
     rule = contrast.better and (IN_WORDS[ROUNDED] if _rounding_may_do_it(contrast) else _not_beaten(shown, contrasts))
     if rule:

@@ -139,6 +139,17 @@ def test_a_smaller_error_that_readers_unlike_all_of_these_could_undo_is_told_of_
     assert ("up to 9% of them may be unlike all of these" in pairing.verdict) is bool(scope)
 
 
+def test_that_something_is_shown_on_these_texts_alone_stands_where_it_is_shown_and_not_behind_what_is_not() -> None:
+    closer = contrast("mae", -0.3, p_holm=0.001).model_copy(update={"unlike": Interval(low=-0.4, high=0.1)})
+    assert sentence("after", "before", [closer], items=9, answered=9, of_these_texts=True).startswith(
+        f"after is better than before for these {closer.reviewers} readers, on these texts alone: MAE -0.300"
+    )
+    better = contrast("kendall", 0.1, p_holm=0.001)
+    assert sentence("after", "before", [better], items=12, answered=9, of_these_texts=True).endswith(
+        ", on these texts alone (of the 9 of 12 items that both answered)"
+    )
+
+
 def test_judges_are_compared_on_what_both_judged_and_it_is_told_what_was_dropped() -> None:
     both = judges(one=2, two=2)
     result = compared({"one": both["one"][:100], "two": both["two"][8:]})
