@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from perse.evaluation.comparing.results import LEVEL, Contrast
 from perse.evaluation.metrics import lower_is_better, title_of
 from perse.evaluation.stats.unseen import none_of
-from perse.evaluation.verdict import IN_WORDS, ON_THESE_TEXTS, ROUNDED
+from perse.evaluation.verdict import CONSTANT, IN_WORDS, ON_THESE_TEXTS, ROUNDED
 from perse.judgement import Status
 from perse.results.result import Estimate, Interval
 from perse.results.words import shown
@@ -102,7 +102,9 @@ def _not_beaten(better: Sequence[Contrast], contrasts: Sequence[Contrast]) -> st
     at_chance = {one.metric for one in contrasts if one.against_chance and not _above(one.against_chance)}
     if at_chance - {MAE}:
         return "chance"
-    return "always giving the same answer" if {one.metric for one in better} <= at_chance else None
+    if any(one.against_constant and not _above(one.against_constant) for one in better):
+        return IN_WORDS[CONSTANT]
+    return IN_WORDS[CONSTANT] if {one.metric for one in better} <= at_chance else None
 
 
 def _rounding_may_do_it(contrast: Contrast) -> bool:

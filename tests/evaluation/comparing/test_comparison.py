@@ -150,6 +150,26 @@ def test_that_something_is_shown_on_these_texts_alone_stands_where_it_is_shown_a
     )
 
 
+def test_of_pairs_a_judge_that_says_the_same_of_everything_is_above_a_baseline_and_not_better_than_it() -> None:
+    # Two of three answers are A, and so is what the judge always says; every other example that is shown has the other answer.
+    examples = [
+        pair(f"p{n}", f"r{n // 6}", "B" if n % 3 == 0 else "A", profile=({"Ending": "A" if n % 2 else "B"},))
+        for n in range(240)
+    ]
+    always = [answered(one.id, "A", distribution={"A": 0.9, "B": 0.1}) for one in examples]
+    right = [
+        answered(one.id, str(one.reference.preference), distribution={"A": 0.9, "B": 0.1} if n % 3 else {"A": 0.1, "B": 0.9})
+        for n, one in enumerate(examples)
+        if one.reference
+    ]
+    told = compare({"always": always, "right": right}, [Fold(examples, None)], resamples=100, permutations=999).pairings
+    by_name = {each.one: each.verdict for each in told if each.baseline}
+    assert by_name["always"].startswith(
+        "always is above copy the example, but not shown to be better than always giving the same answer: accuracy +0.1"
+    )
+    assert by_name["right"].startswith("right is better than copy the example: accuracy +0.")
+
+
 def test_judges_are_compared_on_what_both_judged_and_it_is_told_what_was_dropped() -> None:
     both = judges(one=2, two=2)
     result = compared({"one": both["one"][:100], "two": both["two"][8:]})
