@@ -99,9 +99,11 @@ def _not_beaten(better: Sequence[Contrast], contrasts: Sequence[Contrast]) -> st
 
     A judge at chance in any order of the items is better than nothing; how it is off in MAE says something only of MAE.
     """
-    at_chance = {one.metric for one in contrasts if one.against_chance and not _above(one.against_chance)}
-    if at_chance - {MAE}:
-        return "chance"
+    held = [one for one in contrasts if one.against_chance]
+    at_chance = {one.metric for one in held if one.against_chance and not _above(one.against_chance)}
+    if orders := at_chance - {MAE}:
+        named = [title_of(one.metric) for one in held if one.metric in orders]
+        return "chance" if orders == {one.metric for one in held} - {MAE} else f"chance in {', '.join(named)}"
     if any(one.against_constant and not _above(one.against_constant) for one in better):
         return IN_WORDS[CONSTANT]
     return IN_WORDS[CONSTANT] if {one.metric for one in better} <= at_chance else None

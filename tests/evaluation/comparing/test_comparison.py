@@ -426,6 +426,10 @@ def test_words() -> None:
     assert sentence("after", "the average", [unclear_at_chance, closer], items=9, answered=9).startswith(
         "after is above the average, but not shown to be better than chance: MAE"
     )
+    above = better.model_copy(update={"against_chance": Interval(low=0.1, high=0.2)})
+    assert sentence("after", "the average", [above, unclear_at_chance], items=9, answered=9).startswith(
+        "after is above the average, but not shown to be better than chance in Pearson: Kendall tau-b +0.080"
+    ), "the order in which it is at chance is named where it is not the one that is told"
     reaching_zero = better.model_copy(update={"interval": Interval(low=-0.01, high=0.17)})
     assert "not shown to differ" in sentence("after", "before", [reaching_zero], items=9, answered=9), (
         "the word follows the interval, too"
