@@ -119,7 +119,8 @@ class Readership:
 
 def _residuals(table: FloatArray) -> FloatArray:
     """(texts, readers) what neither the text nor the reader decides."""
-    return table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
+    rest: FloatArray = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
+    return rest
 
 
 def _side(vote: float) -> float:
