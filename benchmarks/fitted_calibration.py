@@ -32,6 +32,7 @@ TEXTS = 60
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worlds", type=int, default=60)
+    parser.add_argument("--only", nargs=2, metavar=("READERS", "WORLD"), help="one row alone, such as 20 right")
     parser.add_argument("--small", action="store_true", help="only see that it runs")
     options = parser.parse_args()
     sizes = [(20, 40, None), (30, 12, None), (100, 12, TEXTS)]
@@ -40,6 +41,8 @@ def main() -> None:
     print("| readers | texts | scores | not right, of 100 | as it stands | ECE | below |\n|---:|---|---|---:|---:|---:|---:|")
     for readers, each, texts in sizes:
         for world in WORLDS:
+            if options.only and options.only != [str(readers), world]:
+                continue
             found = []
             for seed in track(range(options.worlds), description=f"{readers}, {world}", console=Console(stderr=True)):
                 rows, text = rows_of(world, readers, each, texts, seed=seed)

@@ -121,9 +121,7 @@ def choice_differences(
         gold: the readers' answers.
     """
     row = f"{judge} (likeliest)"
-    [(commonest, _)] = Counter(sorted(gold)).most_common(1)
-    constant = np.array([answer == commonest for answer in gold], dtype=np.float64)
-    rules = {MAJORITY: hits[MAJORITY]} if MAJORITY in hits else {CONSTANT: constant}
+    rules = {MAJORITY: hits[MAJORITY]} if MAJORITY in hits else {CONSTANT: constant_hits(gold)}
     rules |= {COPY: hits[COPY]} if COPY in hits else {}
     everything = np.ones(len(gold), dtype=bool)
     found = {CHANCE: above_coin(bootstrap.share(hits[row], everything))}
@@ -132,6 +130,12 @@ def choice_differences(
         Difference(judge=judge, row=row, baseline=name, column="accuracy", estimate=estimate)
         for name, estimate in found.items()
     ]
+
+
+def constant_hits(gold: Sequence[str]) -> FloatArray:
+    """(n,) 1 where the commonest of the readers' answers is right."""
+    [(commonest, _)] = Counter(sorted(gold)).most_common(1)
+    return np.array([answer == commonest for answer in gold], dtype=np.float64)
 
 
 def above_coin(accuracy: Estimate) -> Estimate:

@@ -14,6 +14,7 @@ from perse.results.result import Cell, Result, Table
 from perse.results.words import ABSENT, alike
 
 _DIGITS = 2
+ROUNDED_LAST = "differences are taken of values before these are rounded, so their last digit may be one off from what the printed values give"
 
 
 def evaluation_result(evaluation: Evaluation) -> Result:
@@ -71,6 +72,8 @@ def _statuses(evaluation: Evaluation) -> Table:
         lines.append((name, model, str(summary.asked), *counts, f"{coverage:.1f}%"))
     drawn = "the reviewers" if evaluation.resample == "reviewers" else "reviewers and texts"
     notes = [f"intervals: 95%, bootstrap over {drawn}, {evaluation.resamples} resamples, seed {evaluation.seed}"]
+    if any(", difference " in sentence for sentence in evaluation.verdict):
+        notes.append(ROUNDED_LAST)
     if evaluation.kind == "pairwise":
         notes.append(share_note())
     if evaluation.without_reference:

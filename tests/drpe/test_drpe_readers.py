@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,9 @@ from vote_builders import Poll, Said, document, texts_of
 from perse.drpe.documents import Candidate, Document
 from perse.drpe.votes.ballots import Ballot, Voting, make_ballots
 from perse.drpe.votes.readers import Reader, choose_readers, taste
-from perse.drpe.votes.readership import Shares, readership
+from perse.drpe.votes.readership import Readership, Shares, readership
 from perse.drpe.votes.run_folder import read_run
-from perse.drpe.votes.telling import vote_result
+from perse.drpe.votes.telling import _of_readers, vote_result
 from perse.errors import BadInput
 from perse.judgement import Judgement, Status, Tokens
 from perse.records import Choice, Pair, PairwiseExample, PointwiseExample, ProfileComparison, ProfileReview, example_lines
@@ -243,6 +244,40 @@ def test_chance_passes_neither_for_taste_nor_for_readers_who_agree(texts: int, r
         parts.append((found.texts, found.readers, found.taste, found.chance))
     expected = np.array([texts, readers, taste, 1]) / (texts + readers + taste + 1)
     assert np.mean(parts, axis=0) == pytest.approx(expected, abs=0.09)
+
+
+def of_twenty_texts(taste: float, *, seed: int) -> Readership:
+    """Five readers with so much taste, beside chance of a standard deviation of .05 in a cell."""
+    draw = np.random.default_rng(seed).normal
+    truth = 0.5 + 0.05 * draw(size=(20, 1)) + taste * draw(size=(20, 5))
+    first, second = (truth + 0.05 * np.sqrt(2) * draw(size=(20, 5)) for _ in range(2))
+    names = tuple(f"r{r}" for r in range(5))
+    cells = {
+        (f"d{t}", "M1"): [dict(zip(names, row.tolist(), strict=True)) for row in (one, other)]
+        for t, (one, other) in enumerate(zip((first + second) / 2, first - second, strict=True))
+    }
+    return Readership(
+        names,
+        {text: one for text, (one, _) in cells.items()},
+        {text: gap for text, (_, gap) in cells.items()},
+        {},
+        incomplete=0,
+    )
+
+
+def test_taste_is_said_to_be_shown_only_where_both_orders_have_it() -> None:
+    none = [of_twenty_texts(0.0, seed=seed) for seed in range(40)]
+    assert sum(bool(one.taste_shown) for one in none) <= 3
+    assert max(one.shares.taste for one in none if one.shares) > 0.1, "by the share alone some would be said to have taste"
+    named = next(one for one in none if one.shares and one.shares.taste > 0.1 and not one.taste_shown)
+    assert "taste (who votes for which text; not shown to be more than chance)" in _of_readers(named)
+    assert "taste (who votes for which text), and" in _of_readers(of_twenty_texts(0.1, seed=0))
+
+
+def test_in_one_order_nothing_is_said_of_taste_being_shown() -> None:
+    found = of_twenty_texts(0.1, seed=0)
+    once = replace(found, orders={text: dict.fromkeys(of_one) for text, of_one in found.orders.items()})
+    assert once.taste_shown is None and "taste and chance, which one order cannot tell apart" in _of_readers(once)
 
 
 def test_a_reader_who_votes_for_both_in_two_orders_is_half_won_and_counts_for_those_he_stands_for() -> None:

@@ -16,8 +16,8 @@ from perse.answering.base import JudgeSettings
 from perse.drpe.roles import Role
 from perse.drpe.votes.ballots import Ballots, Voting, make_ballots
 from perse.drpe.votes.run_folder import read_run
-from perse.drpe.votes.scoring import scores_by_name
-from perse.drpe.votes.telling import vote_result
+from perse.drpe.votes.scoring import Decision, scores_by_name
+from perse.drpe.votes.telling import _answer, vote_result
 from perse.engines.base import Generation, LabelDistribution, Sampling
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput, RunMismatch
@@ -254,3 +254,19 @@ def test_an_article_that_does_not_fit_is_too_long_and_counted(tokenizers: dict[s
     alone = judge.ask(VOTE, made.examples["single"], GREEDY)
     [listed] = judge.ask_listed(VOTES, [together(made)], GREEDY)
     assert {one.status for one in (*alone, *listed)} == {Status.TOO_LONG}
+
+
+def test_shares_of_votes_are_told_as_the_means_over_candidates_that_they_are() -> None:
+    """One of three votes came back for the first candidate, and all three for the second: one vote in four is for a candidate, and half of a candidate's are."""
+    usual = {
+        "document": "d",
+        "prompting": "single",
+        "score": None,
+        "expected": None,
+        "asked": 3,
+        "order_gap": None,
+        "turned": None,
+    }
+    found = [Decision(system="M1", votes=1.0, answered=1, **usual), Decision(system="M2", votes=0.0, answered=3, **usual)]
+    told = _answer("single", found)
+    assert "4 of 6 votes came back. Of a candidate's votes 50% are for it on average." in told and "of them" not in told

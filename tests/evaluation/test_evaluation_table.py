@@ -103,6 +103,13 @@ def test_cost_stands_where_prices_are_known_and_is_said_to_be_unknown_elsewhere(
     assert "cost: unknown without prices" in unknown
 
 
+def test_a_difference_that_is_one_off_from_the_printed_values_is_explained_below(two_judges: Evaluation) -> None:
+    below = " ".join(rendered(two_judges).split())
+    assert ", difference " in below and "differences are taken of values before these are rounded" in below
+    silent = evaluate_many({"same": [answered(one.id, "7") for one in world(12)]}, [Fold(world(12), None)])
+    assert ", difference " not in rendered(silent) and "before these are rounded" not in rendered(silent)
+
+
 def test_markdown_begins_with_the_verdict(two_judges: Evaluation) -> None:
     first, second = map(as_markdown.escaped, two_judges.verdict)
     assert f"\n\n- **{first}**\n- **{second}**\n\n## Judgements" in markdown(two_judges)

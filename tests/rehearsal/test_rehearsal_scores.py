@@ -72,6 +72,7 @@ def test_a_method_that_fails_at_what_is_hard_does_not_look_better() -> None:
     told = rehearsal_result(made)
     assert "(no summary of 6 samples, which count 0)" in told.answer and "higher" not in told.answer
     assert "scores 0 under it" in " ".join(told.notes)
+    assert "Differences on the same samples" in [table.title for table in told.tables]
 
 
 def test_a_method_that_is_lower_since_it_wrote_less_is_said_to_have() -> None:

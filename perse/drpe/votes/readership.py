@@ -3,6 +3,9 @@
 P is a table of texts (a document's candidate) by readers, each cell the mean of both orders. What differs in it is divided as an analysis of variance does: between
 texts (all readers agree which is good), between readers (some are won more easily), taste (who votes for which text), and chance. How much is chance the two orders
 tell: by how much they differ beyond what a reader leans to one place. Asked in one order, taste and chance cannot be told apart.
+
+A share of taste is what is left above chance, and never below 0: where nobody has any, it is 6% on average over 10 texts and 5 readers, and up to 43%. Taste
+is what a reader does in both orders: so it is shown where the two orders' residuals go together, over documents drawn anew.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import numpy as np
 from perse.drpe.votes.ballots import Ballot, Prompting
 from perse.drpe.votes.scoring import EVEN
 from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.estimates import Bootstrap
 from perse.judgement import Judgement, Status
 from perse.records import Choice
 
@@ -75,7 +79,7 @@ class Readership:
             return None
         texts, readers = table.shape
         rows, columns = table.mean(axis=1) - table.mean(), table.mean(axis=0) - table.mean()
-        rest = table - table.mean() - rows[:, None] - columns
+        rest = _residuals(table)
         residual = float((rest**2).sum() / ((texts - 1) * (readers - 1)))
         between = max(0.0, float((rows**2).sum() / (texts - 1)) - residual / readers)
         of_readers = max(0.0, float((columns**2).sum() / (readers - 1)) - residual / texts)
@@ -90,6 +94,19 @@ class Readership:
         )
 
     @property
+    def taste_shown(self) -> bool | None:
+        """Whether more than chance is in who votes for which text: the 95% interval of the covariance of both orders' residuals is above 0; None in one order,
+        or of fewer than ten documents."""
+        if self.shares is None or self._noise is None:
+            return None
+        halves = np.array([[(self.orders[text][reader] or 0.0) / 2 for reader in self.readers] for text in self.chances])
+        first, second = (_residuals(self._table + sign * halves) for sign in (1, -1))
+        documents = np.unique([document for document, _ in self.chances], return_inverse=True)[1]
+        drawn = Bootstrap.over(documents, resamples=1000, seed=0)
+        found = drawn.mean((first * second).sum(axis=1), np.ones(len(documents), dtype=bool))
+        return None if found.interval.low is None else found.above_zero
+
+    @property
     def _noise(self) -> float | None:
         """The variance of a cell that is chance: a quarter of that of the difference between orders, since a cell is the mean of two; what a reader leans to a
         place is no chance."""
@@ -98,6 +115,12 @@ class Readership:
             return None
         apart = np.array(given, dtype=np.float64)  # (texts, readers)
         return float(apart.var(axis=0, ddof=1).mean() / 4)
+
+
+def _residuals(table: FloatArray) -> FloatArray:
+    """(texts, readers) what neither the text nor the reader decides."""
+    rest: FloatArray = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
+    return rest
 
 
 def _side(vote: float) -> float:

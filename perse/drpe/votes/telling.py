@@ -74,8 +74,8 @@ def _answer(prompting: Prompting, found: Sequence[Decision]) -> str:
     if not votes:
         return f"With {NAMES[prompting]} none of {asked:,} votes came back."
     turned = [one.turned for one in found if one.turned is not None]
-    place = f"; {fmean(turned):.0%} of the roles choose the same place in both orders" if turned else ""
-    return f"With {NAMES[prompting]} {answered:,} of {asked:,} votes came back, and {fmean(votes):.0%} of them are for the candidate{place}."
+    place = f", and {fmean(turned):.0%} of its roles choose the same place in both orders" if turned else ""
+    return f"With {NAMES[prompting]} {answered:,} of {asked:,} votes came back. Of a candidate's votes {fmean(votes):.0%} are for it on average{place}."
 
 
 def _shown(values: Sequence[float | None], form: str) -> str:
@@ -137,14 +137,14 @@ def _of_readers(found: Readership) -> str:
     shares = found.shares if texts >= FEWEST_TEXTS else None
     if shares is None:
         return f"Of real readers {texts:,} texts have all votes: too little to say what differs between readers."
-    rest = (
-        f"and {shares.taste:.0%} taste and chance, which one order cannot tell apart"
-        if shares.chance is None
-        else f"{shares.taste:.0%} taste (who votes for which text), and {shares.chance:.0%} chance, by how the two orders differ"
-    )
+    if shares.chance is None:
+        rest = f"and {shares.taste:.0%} taste and chance, which one order cannot tell apart"
+    else:
+        more = "" if found.taste_shown else "; not shown to be more than chance"
+        rest = f"{shares.taste:.0%} taste (who votes for which text{more}), and {shares.chance:.0%} chance, by how the two orders differ"
     return (
         f"Of the variance of P(candidate) over {texts:,} texts and {len(found.readers)} real readers (standard deviation {found.spread:.3f}) "
-        f"{shares.texts:.0%} is between texts, {shares.readers:.0%} between readers, {rest}."
+        f"{shares.texts:.0%} is between texts, {shares.readers:.0%} between readers, {rest}; these shares are estimates without an interval."
     )
 
 

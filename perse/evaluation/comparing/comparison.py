@@ -29,8 +29,9 @@ from perse.evaluation.comparing.results import (
 )
 from perse.evaluation.comparing.sides import Side, choosers, needing_no_judge, scorers, shared_reading
 from perse.evaluation.comparing.words import MAE, sentence
-from perse.evaluation.differences import PROFILE_AVERAGE, above_coin, as_labels, labels_alone
+from perse.evaluation.differences import MAJORITY, PROFILE_AVERAGE, above_coin, as_labels, constant_hits, labels_alone
 from perse.evaluation.metrics import METRICS
+from perse.evaluation.pairwise_rows import true_choices
 from perse.evaluation.predictions import answer_scale, gold_scores
 from perse.evaluation.seen import seen_in_training
 from perse.evaluation.shared_texts import crossed, of_these_texts, to_draw
@@ -111,6 +112,9 @@ def compare(
         contrasts = _contrasts(own, gold, sides=(one, other), bootstrap=bootstrap, permutations=permutations, seed=seed)
         if not chosen:
             contrasts = tuple(_of_unlike(contrast, gold, answer_scale(items)) for contrast in contrasts)
+        elif other.baseline:
+            constant = simple[MAJORITY].readings["label"] if MAJORITY in simple else constant_hits(true_choices(items))
+            contrasts = tuple(_of_constant(contrast, (one, other), constant, bootstrap) for contrast in contrasts)
         by_name = {contrast.metric: contrast for contrast in (*contrasts, *brought.contrasts((one, other)))}
         pairings.append(_pairing(one, other, tuple(by_name[name] for name in names)))
         on_progress(number + 1, len(paired))
@@ -265,6 +269,14 @@ def _of_chance(contrast: Contrast, one: FloatArray, gold: FloatArray, both: Bool
         sign, its = (-1.0, -value) if contrast.metric == MAE else (1.0, value)
         interval = again.with_unseen(interval, contrast.metric, truth, sides=((sign, one[both]),), values=(its,))
     return contrast.model_copy(update={"against_chance": interval})
+
+
+def _of_constant(contrast: Contrast, sides: tuple[Side, Side], constant: FloatArray, bootstrap: Bootstrap) -> Contrast:
+    """The contrast of pairs with a baseline, and beside it by how much the judge is better than what needs neither: a constant has much more than
+    a coin where most readers choose alike."""
+    apart = sides[0].readings[shared_reading(*sides)] - constant
+    interval = bootstrap.shares_apart(apart, np.ones(len(apart), dtype=bool)).interval
+    return contrast.model_copy(update={"against_constant": interval})
 
 
 def _of_rounded(contrast: Contrast, gold: FloatArray, given: tuple[FloatArray, FloatArray], bootstrap: Bootstrap) -> Contrast:

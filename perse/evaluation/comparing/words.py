@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from perse.evaluation.comparing.results import LEVEL, Contrast
 from perse.evaluation.metrics import lower_is_better, title_of
 from perse.evaluation.stats.unseen import none_of
-from perse.evaluation.verdict import IN_WORDS, ON_THESE_TEXTS, ROUNDED
+from perse.evaluation.verdict import CONSTANT, IN_WORDS, ON_THESE_TEXTS, ROUNDED
 from perse.judgement import Status
 from perse.results.result import Estimate, Interval
 from perse.results.words import shown
@@ -40,7 +40,7 @@ def sentence(
     """
     fewer = "" if answered == items else f" (of the {answered} of {items} items that both answered)"
     alone = ON_THESE_TEXTS if of_these_texts and any(contrast.better is not None for contrast in contrasts) else ""
-    return _concluded(one, other, contrasts) + alone + fewer + _wrong(failed or {}, items)
+    return _concluded(one, other, contrasts, alone) + fewer + _wrong(failed or {}, items)
 
 
 def _wrong(failed: Mapping[str, Mapping[Status, int]], items: int) -> str:
@@ -52,32 +52,33 @@ def _wrong(failed: Mapping[str, Mapping[Status, int]], items: int) -> str:
     return f" (not answered, and so wrong: {'; '.join(told)})" if told else ""
 
 
-def _concluded(one: str, other: str, contrasts: Sequence[Contrast]) -> str:
+def _concluded(one: str, other: str, contrasts: Sequence[Contrast], alone: str) -> str:
+    """`alone`: of which texts alone, where something is shown; else empty."""
     shown = [contrast for contrast in contrasts if contrast.better is not None]
     of_others = [contrast for contrast in shown if not contrast.of_these_readers]
     if shown and not of_others:
-        return _of_these_readers(one, other, shown, contrasts)
+        return _of_these_readers(one, other, shown, contrasts, alone)
     better = [contrast for contrast in of_others if contrast.better is True]
     worse = [contrast for contrast in of_others if contrast.better is False]
     by_rounding = [contrast for contrast in better if _rounding_may_do_it(contrast)]
     if better and (rule := IN_WORDS[ROUNDED] if better == by_rounding else _not_beaten(better, contrasts)):
         also = f", and below it in {_told(worse)}" if worse else ""
-        return f"{one} is above {other}, but not shown to be better than {rule}: {_told(better)}{also}"
+        return f"{one} is above {other}, but not shown to be better than {rule}: {_told(better)}{also}{alone}"
     better = [contrast for contrast in better if contrast not in by_rounding]
     if better and worse:
-        return f"{one} is better than {other} in {_told(better)}, but worse in {_told(worse)}"
+        return f"{one} is better than {other} in {_told(better)}, but worse in {_told(worse)}{alone}"
     if better or worse:
-        return f"{one} is {'better' if better else 'worse'} than {other}: {_told(better or worse)}"
+        return f"{one} is {'better' if better else 'worse'} than {other}: {_told(better or worse)}{alone}"
     first = contrasts[0]
     if first.difference is None:
         return f"{one} and {other} cannot be compared by {title_of(first.metric)}: {first.interval.reason}"
     return f"{one} and {other} are not shown to differ: {_numbers(first)}{_ties(first)}"
 
 
-def _of_these_readers(one: str, other: str, shown: Sequence[Contrast], contrasts: Sequence[Contrast]) -> str:
+def _of_these_readers(one: str, other: str, shown: Sequence[Contrast], contrasts: Sequence[Contrast], alone: str) -> str:
     """What is shown of these readers alone, and why no more."""
     [contrast, *_] = shown
-    readers = f"for these {contrast.reviewers} readers"
+    readers = f"for these {contrast.reviewers} readers{alone}"
     numbers = f"{_numbers(contrast)}; of others it is not shown: {beyond(contrast)}"
     rule = contrast.better and (IN_WORDS[ROUNDED] if _rounding_may_do_it(contrast) else _not_beaten(shown, contrasts))
     if rule:
@@ -98,10 +99,14 @@ def _not_beaten(better: Sequence[Contrast], contrasts: Sequence[Contrast]) -> st
 
     A judge at chance in any order of the items is better than nothing; how it is off in MAE says something only of MAE.
     """
-    at_chance = {one.metric for one in contrasts if one.against_chance and not _above(one.against_chance)}
-    if at_chance - {MAE}:
-        return "chance"
-    return "always giving the same answer" if {one.metric for one in better} <= at_chance else None
+    held = [one for one in contrasts if one.against_chance]
+    at_chance = {one.metric for one in held if one.against_chance and not _above(one.against_chance)}
+    if orders := at_chance - {MAE}:
+        named = [title_of(one.metric) for one in held if one.metric in orders]
+        return "chance" if orders == {one.metric for one in held} - {MAE} else f"chance in {', '.join(named)}"
+    if any(one.against_constant and not _above(one.against_constant) for one in better):
+        return IN_WORDS[CONSTANT]
+    return IN_WORDS[CONSTANT] if {one.metric for one in better} <= at_chance else None
 
 
 def _rounding_may_do_it(contrast: Contrast) -> bool:

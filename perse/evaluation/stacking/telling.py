@@ -104,7 +104,7 @@ def _answer(fitted: Fitted, *, judged: bool) -> str:
     where = ON_THESE_TEXTS if fitted.of_these_texts else ""
     first = ""
     if judged:
-        first = f"{_adds(IN_WORDS[JUDGE], measured.added[JUDGE], together, where)} "
+        first = f"{_adds(IN_WORDS[JUDGE], measured.added[JUDGE], together, levels[IN_WORDS[JUDGE]], where)} "
     gain = measured.over.get((best, IN_WORDS[BIAS]))
     than = f", {_than(IN_WORDS[BIAS], gain[_LED_BY], levels[best][_LED_BY], where)}" if gain else ""
     numbers = "The numbers alone reach" if judged else "The numbers that need no judge reach"
@@ -121,11 +121,14 @@ def _no_order(numbers: Estimate, together: Estimate, *, judged: bool) -> str:
     return f"{none}{', and neither does the language model' if judged else ''}: tau-b is {shown(numbers)}."
 
 
-def _adds(what: str, gains: Mapping[str, Estimate], together: Estimate, where: str) -> str:
+def _adds(what: str, gains: Mapping[str, Estimate], together: Estimate, own: Mapping[str, Estimate], where: str) -> str:
     """Better is said only where the whole interval is above 0, and the stacking better than chance; else no more than that of the order of texts,
-    for errors may fall where the order stays. Whoever knows which readers are lenient adds to it, too, so what is added within readers stands beside.
+    for errors may fall where the order stays. Whoever knows which readers are lenient adds to it, too, so what is added within readers stands beside;
+    and they add within readers, too, where profiles hold a reader's other texts: the mean of these is low where the score left out is high, and a judge
+    of leniency takes weight from it. So with a gain there goes what the judge has within readers by itself.
 
     Args:
+        own: what the judge reaches as it stands.
         where: of which texts alone something is shown.
     """
     gain = gains[_LED_BY]
@@ -133,6 +136,8 @@ def _adds(what: str, gains: Mapping[str, Estimate], together: Estimate, where: s
     if gain.above_zero and together.above_zero:
         within = gains[_WITHIN]
         inside = shown(within, digits=_DIGITS) if within.above_zero else f"not shown ({shown(within, digits=_DIGITS)})"
+        if within.above_zero and not own[_WITHIN].above_zero:
+            inside += f", though by itself it is not shown to order a reader's texts ({shown(own[_WITHIN], digits=_DIGITS)}): it may only mend what the numbers do there"
         return (
             f"{capital} adds {value} of Kendall's tau-b to the numbers that need no judge{where}; within each reader {inside}."
         )

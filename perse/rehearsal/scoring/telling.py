@@ -142,7 +142,7 @@ def _beside(found: Results) -> list[Table]:
 
 def _differences(found: Results) -> Table:
     return Table(
-        title="PairedDifferences on the same samples",
+        title="Differences on the same samples",
         header=("method", "minus", "AVG", "p", "User", "p"),
         rows=tuple(
             (

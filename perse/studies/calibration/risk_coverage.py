@@ -36,6 +36,8 @@ FEW_OTHERS = "undefined (of most answers the error is nearly the same, and {erro
 """Why no order of sureness is held against chance: by those of 16 answers of 320 a bootstrap is above 0 in 11 of 100 worlds in which sureness
 says nothing (docs/results.md, benchmarks/rare_answers.py)."""
 
+EQUALLY_SURE = "undefined (it is equally sure of all its answers)"
+
 
 @dataclass(frozen=True)
 class Answers:
@@ -186,6 +188,8 @@ def _areas(answers: Answers, sureness: FloatArray, bootstrap: Bootstrap) -> list
         return np.stack([ours, chance, best, chance - ours], axis=1)
 
     *areas, apart = estimates(of, bootstrap, items=(len(answers.ids),) * 4)
+    if np.ptp(sureness) == 0:
+        return [*areas, Estimate(value=None, interval=Interval(reason=EQUALLY_SURE), items=len(answers.ids), difference=True)]
     return [*areas, apart.model_copy(update={"interval": _unless_few(apart.interval, answers.risk, bootstrap)})]
 
 
@@ -220,6 +224,8 @@ def _share_table(name: str, points: Sequence[Point], error: str) -> Table:
 
 def _sentence(name: str, order: str, answers: Answers, sureness: FloatArray, gain: Estimate) -> str:
     whole, half = curve(answers.risk, sureness, shares=(1.0, 0.5))[0]
+    if gain.interval.reason == EQUALLY_SURE:
+        return f"{name}: the error is {whole:.3f} of all {len(answers.ids)} answers; it is equally sure of all of them by {order}, so none are surer than others."
     if gain.interval.low is None:
         verdict = f"whether that is more than chance: {gain.interval.reason}"
     else:

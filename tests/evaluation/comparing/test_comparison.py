@@ -139,6 +139,37 @@ def test_a_smaller_error_that_readers_unlike_all_of_these_could_undo_is_told_of_
     assert ("up to 9% of them may be unlike all of these" in pairing.verdict) is bool(scope)
 
 
+def test_that_something_is_shown_on_these_texts_alone_stands_where_it_is_shown_and_not_behind_what_is_not() -> None:
+    closer = contrast("mae", -0.3, p_holm=0.001).model_copy(update={"unlike": Interval(low=-0.4, high=0.1)})
+    assert sentence("after", "before", [closer], items=9, answered=9, of_these_texts=True).startswith(
+        f"after is better than before for these {closer.reviewers} readers, on these texts alone: MAE -0.300"
+    )
+    better = contrast("kendall", 0.1, p_holm=0.001)
+    assert sentence("after", "before", [better], items=12, answered=9, of_these_texts=True).endswith(
+        ", on these texts alone (of the 9 of 12 items that both answered)"
+    )
+
+
+def test_of_pairs_a_judge_that_says_the_same_of_everything_is_above_a_baseline_and_not_better_than_it() -> None:
+    # Two of three answers are A, and so is what the judge always says; every other example that is shown has the other answer.
+    examples = [
+        pair(f"p{n}", f"r{n // 6}", "B" if n % 3 == 0 else "A", profile=({"Ending": "A" if n % 2 else "B"},))
+        for n in range(240)
+    ]
+    always = [answered(one.id, "A", distribution={"A": 0.9, "B": 0.1}) for one in examples]
+    right = [
+        answered(one.id, str(one.reference.preference), distribution={"A": 0.9, "B": 0.1} if n % 3 else {"A": 0.1, "B": 0.9})
+        for n, one in enumerate(examples)
+        if one.reference
+    ]
+    told = compare({"always": always, "right": right}, [Fold(examples, None)], resamples=100, permutations=999).pairings
+    by_name = {each.one: each.verdict for each in told if each.baseline}
+    assert by_name["always"].startswith(
+        "always is above copy the example, but not shown to be better than always giving the same answer: accuracy +0.1"
+    )
+    assert by_name["right"].startswith("right is better than copy the example: accuracy +0.")
+
+
 def test_judges_are_compared_on_what_both_judged_and_it_is_told_what_was_dropped() -> None:
     both = judges(one=2, two=2)
     result = compared({"one": both["one"][:100], "two": both["two"][8:]})
@@ -395,6 +426,10 @@ def test_words() -> None:
     assert sentence("after", "the average", [unclear_at_chance, closer], items=9, answered=9).startswith(
         "after is above the average, but not shown to be better than chance: MAE"
     )
+    above = better.model_copy(update={"against_chance": Interval(low=0.1, high=0.2)})
+    assert sentence("after", "the average", [above, unclear_at_chance], items=9, answered=9).startswith(
+        "after is above the average, but not shown to be better than chance in Pearson: Kendall tau-b +0.080"
+    ), "the order in which it is at chance is named where it is not the one that is told"
     reaching_zero = better.model_copy(update={"interval": Interval(low=-0.01, high=0.17)})
     assert "not shown to differ" in sentence("after", "before", [reaching_zero], items=9, answered=9), (
         "the word follows the interval, too"

@@ -8,7 +8,7 @@ from perse.evaluation.alignment import Fold
 from perse.evaluation.stacking.making import fit
 from perse.evaluation.stacking.telling import fit_result
 from perse.judgement import Judgement
-from perse.records import PointwiseExample
+from perse.records import PointwiseExample, ProfileReview
 
 
 @pytest.fixture(scope="module")
@@ -63,24 +63,40 @@ def test_what_is_added_on_few_shared_texts_is_said_of_these_alone(train: list[Po
     assert "adds +" in whole and "on these texts alone" not in whole
 
 
+def of_leniency(examples: list[PointwiseExample], judgements: list[Judgement], *, noise: float = 0.7) -> list[Judgement]:
+    """What a judge says that knows how lenient each reader is, and nothing of texts."""
+    generator, told = np.random.default_rng(3), []
+    for one, judgement in zip(examples, judgements, strict=True):
+        middle = np.mean(
+            [other.reference.score for other in examples if other.reference and other.reviewer_id == one.reviewer_id]
+        )
+        distribution = around(float(middle + generator.normal(0, noise)))
+        told.append(judgement.model_copy(update={"distribution": distribution, "expected": None}))
+    return [Judgement.model_validate(one.model_dump()) for one in told]
+
+
 @pytest.mark.slow
 def test_of_a_judge_that_knows_leniency_alone_what_it_adds_is_said_not_to_be_shown_within_readers(
     train: list[PointwiseExample],
 ) -> None:
     examples, judgements = world(60, seed=2, knows=0)
-    scores: dict[str, list[float]] = {}
-    for one in examples:
-        assert one.reference is not None
-        scores.setdefault(one.reviewer_id, []).append(one.reference.score)
-    generator = np.random.default_rng(3)
-    lenient = [
-        judgement.model_copy(
-            update={
-                "distribution": around(float(np.mean(scores[one.reviewer_id]) + generator.normal(0, 0.7))),
-                "expected": None,
-            }
-        )
-        for one, judgement in zip(examples, judgements, strict=True)
-    ]
-    answer = said(examples, [Judgement.model_validate(one.model_dump()) for one in lenient], train)
+    answer = said(examples, of_leniency(examples, judgements), train)
     assert answer.startswith("The language model adds +") and "; within each reader not shown (" in answer
+
+
+@pytest.mark.slow
+def test_where_profiles_hold_a_readers_other_texts_a_judge_of_leniency_is_not_credited_with_an_order_of_them(
+    train: list[PointwiseExample],
+) -> None:
+    """The mean of a reader's other scores is low where the one left out is high; who tells leniency without that mends it, and knows no text."""
+    examples, judgements = world(80, seed=6, knows=0, each=8)
+    drawn = np.random.default_rng(5)
+    others = []
+    for one in examples:
+        rest = [other for other in examples if other.reviewer_id == one.reviewer_id and other.id != one.id]
+        chosen = [rest[n] for n in drawn.choice(len(rest), 3, replace=False)]
+        past = tuple(ProfileReview(text=c.query, score=c.reference.score, item_id=c.item_id) for c in chosen if c.reference)
+        others.append(one.model_copy(update={"profile": past}))
+    answer = said(others, of_leniency(others, judgements, noise=0.1), train)
+    assert answer.startswith("The language model adds +") and "; within each reader +" in answer
+    assert ", though by itself it is not shown to order a reader's texts (" in answer

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from reading_builders import answered, failed, pair, scored
@@ -75,6 +77,15 @@ def test_errors_of_expected_scores_that_are_nearly_alike_are_as_few_as_those_tha
     whose = [(f"i{n}", f"r{n // 8}", f"t{n}") for n in range(320)]
     found = risk_coverage({"j": _answers(whose, risk, {"entropy": 1 - far}, asked=320)}, resamples=200)
     assert "12 others are too few" in found.answer
+
+
+def test_a_judge_that_is_equally_sure_of_everything_is_said_to_be_and_has_no_surest_half() -> None:
+    made = _made(400, knows=True)
+    same = replace(made, sureness={"entropy": np.zeros(400)})
+    found = risk_coverage({"same": same}, resamples=200)
+    assert found.answer.endswith("it is equally sure of all of them by entropy, so none are surer than others.")
+    assert "half" not in found.answer and "0.000 [0.000, 0.000]" not in found.answer
+    assert found.tables[0].rows[0][5].value is None  # type: ignore[union-attr]
 
 
 def test_a_judge_that_knows_is_told_from_one_that_does_not() -> None:
