@@ -7,14 +7,17 @@ more. So values that are nested deeper than any file of ours are refused here; n
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from perse.errors import BadInput
-from perse.formats.plain_files import refuse_endless
+from perse.formats.plain_files import refuse_endless, refuse_larger
 
+LARGEST = 1 << 29
+"""Bytes of a file that is parsed whole; those of ours have some MB, and Python's values take ten times as much memory."""
 DEEPEST = 100
 """Lists and objects within each other; the deepest files of ours have about 10."""
 
@@ -96,11 +99,13 @@ def file_bytes(path: Path, *, remedy: str) -> bytes:
     """The bytes of a file.
 
     Raises:
-        BadInput: there is no such file that can be read.
+        BadInput: there is no such file that can be read, or it has more than `LARGEST` bytes.
     """
     try:
         refuse_endless(path)
-        return path.read_bytes()
+        with path.open("rb") as file:
+            refuse_larger(path, os.fstat(file.fileno()).st_size, most=LARGEST, remedy=remedy)
+            return file.read()
     except PermissionError as error:  # nothing is wrong with what it holds, which `remedy` is about
         raise BadInput(f"cannot read {path}: {error.strerror}; {GET_RIGHTS}") from None
     except OSError as error:
