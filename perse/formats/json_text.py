@@ -7,7 +7,6 @@ more. So values that are nested deeper than any file of ours are refused here; n
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -103,9 +102,8 @@ def file_bytes(path: Path, *, remedy: str) -> bytes:
     """
     try:
         refuse_endless(path)
-        with path.open("rb") as file:
-            refuse_larger(path, os.fstat(file.fileno()).st_size, most=LARGEST, remedy=remedy)
-            return file.read()
+        refuse_larger(path, path.stat().st_size, most=LARGEST, remedy=remedy)
+        return path.read_bytes()
     except PermissionError as error:  # nothing is wrong with what it holds, which `remedy` is about
         raise BadInput(f"cannot read {path}: {error.strerror}; {GET_RIGHTS}") from None
     except OSError as error:
