@@ -43,9 +43,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 # From a critic's reviews to a trained, evaluated personal judge: about 8 minutes on 2 cores. Run again, it continues.
-demo: $(READY)
-	$(BIN)/perse data pointwise --reviews perse/samples/reviews.jsonl --items perse/samples/items.jsonl \
-	    --k 3 --profiles per_reviewer_epoch --valid 0.34 --out $(DEMO)/data --overwrite
+demo: $(READY) $(DEMO)/data/manifest.json
 	$(BIN)/perse score --examples $(DEMO)/data --judge smollm2-135m --dtype $(DTYPE) --max-new-tokens 80 --out $(DEMO)/before
 	$(BIN)/accelerate launch --cpu --num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no \
 	    train.py --config configs/train/embedded_lora.yaml data.path=$(DEMO)/data output=$(DEMO)/judge model.dtype=$(DTYPE)
@@ -56,6 +54,11 @@ demo: $(READY)
 	@echo "written: $(DEMO)/data (data set), $(DEMO)/judge (adapter, merged model, log),"
 	@echo "         $(DEMO)/before and $(DEMO)/after (judgements; perse evaluate $(DEMO)/before $(DEMO)/after),"
 	@echo "         $(DEMO)/report/report.html (open it in a browser: whether to use the judge, and every sample)"
+
+# Built once, and never over a data set that is there, which may be of other reviews.
+$(DEMO)/data/manifest.json: | $(READY)
+	$(BIN)/perse data pointwise --reviews perse/samples/reviews.jsonl --items perse/samples/items.jsonl \
+	    --k 3 --profiles per_reviewer_epoch --valid 0.34 --out $(DEMO)/data
 
 # `make test ROOM=kgds` runs the tests of one room alone, `ROOM=data/names` those of a part of it; so do the others below.
 test: $(READY) $(ROOM:%=room)

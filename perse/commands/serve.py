@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from perse.commands.options.training import Overrides, ServingConfig, ShowRecipes, ShowSettings
-from perse.commands.terminal import err, list_recipes, run_app, say
+from perse.commands.terminal import Stopped, err, list_recipes, run_app, say
 from perse.errors import BadInput, EngineLost, ServerLost
 from perse.secrets import printable
 
@@ -36,6 +36,25 @@ def serve(
     show_settings: ShowSettings = False,
 ) -> None:
     """Serve a judge over HTTP: on vLLM when it is installed, else on the embedded engine."""
+    if show_recipes:
+        from perse.settings.serving import recipes
+
+        list_recipes(recipes())
+        return
+    if show_settings:
+        from perse.serving.settings_page import settings_page
+
+        typer.echo(settings_page(), nl=False)
+        return
+    try:
+        _serve(overrides or [], config)
+    except EngineLost as error:  # whoever supervises the server starts another
+        raise ServerLost(str(error)) from error
+    except KeyboardInterrupt:
+        raise Stopped("the server has ended, and the same command starts it again") from None
+
+
+def _serve(overrides: list[str], config: str) -> None:
     from perse.files.privacy import within_reach
     from perse.judging.loading import require_vllm, vllm_installed
     from perse.models.finding import find, find_adapter
@@ -46,15 +65,7 @@ def serve(
     from perse.settings.serving import KEY, admin_key, api_key, load_config, recipes
     from perse.stacking.beside import refuse_damaged
 
-    if show_recipes:
-        list_recipes(recipes())
-        return
-    if show_settings:
-        from perse.serving.settings_page import settings_page
-
-        typer.echo(settings_page(), nl=False)
-        return
-    settings = load_config(config, overrides or [])
+    settings = load_config(config, overrides)
     if settings.key_file:
         usual, admin = api_key(), admin_key()
         Keys(usual, admin, settings.key_file)  # refused before a model is loaded
@@ -66,7 +77,7 @@ def serve(
         held(settings.batch_folder).close()
     for warning in within_reach(settings.private_files):
         say(warning)
-    if config in recipes() and not any(given.startswith("model=") for given in overrides or ()):
+    if config in recipes() and not any(given.startswith("model=") for given in overrides):
         say(f"no judge was named, so the recipe's is served, {settings.model}; name another with model=PATH")
     on_vllm = settings.engine == "vllm" or (settings.engine == "auto" and vllm_installed())
     if on_vllm:
@@ -89,10 +100,7 @@ def serve(
         soft_wrap=True,
     )
     run = _on_vllm if on_vllm else _embedded
-    try:
-        run(settings, model, adapters, port)
-    except EngineLost as error:  # whoever supervises the server starts another
-        raise ServerLost(str(error)) from error
+    run(settings, model, adapters, port)
 
 
 def _on_vllm(settings: ServeConfig, model: Path, adapters: dict[str, Path], port: int) -> None:
@@ -204,8 +212,9 @@ def _free_port(host: str, port: int) -> int:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
-        except OSError as error:
-            raise BadInput(f"cannot listen at {host}:{port}: {error.strerror}; give another port= or host=") from None
+        except (OSError, TypeError, UnicodeError) as error:  # the last two: a name that no network could carry
+            why = error.strerror if isinstance(error, OSError) else "it is no name of a machine"
+            raise BadInput(f"cannot listen at {host}:{port}: {why}; give another port= or host=") from None
         return int(probe.getsockname()[1])
 
 

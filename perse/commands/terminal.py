@@ -39,6 +39,17 @@ USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 """What typer raises for a command line that it cannot read; which click it is of depends on typer's version."""
 
 
+CONTINUED = "what was written is kept, and the same command resumes from here, or begins anew where nothing was"
+
+
+class Stopped(SystemExit):
+    """Ctrl-C in a command that has nothing to resume; `means` is what was told instead of `CONTINUED`."""
+
+    def __init__(self, means: str) -> None:
+        super().__init__(130)
+        self.means = means
+
+
 def say(words: str) -> None:
     """Words to a person; paths and names in them are no markup, and move no cursor."""
     err.print(printable(words), markup=False, highlight=False, soft_wrap=True)
@@ -87,9 +98,7 @@ def run_app(typer_app: typer.Typer) -> None:
         sys.exit(2)
     except SystemExit as left:
         if left.code == 130:  # Ctrl-C, as typer reports it
-            err.print(
-                "\nstopped; what was written is kept, and the same command resumes from here, or begins anew where nothing was"
-            )
+            err.print(f"\nstopped; {left.means if isinstance(left, Stopped) else CONTINUED}")
         if isinstance(left.code, str):  # Python would print it as it is
             say(printable(redact(left.code)))
             sys.exit(1)

@@ -125,8 +125,9 @@ def draw(
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # the reader of the SVG may have the letter
         sheet = Sheet(figsize=(WIDTH, height), layout="constrained")
         paint(sheet)
-        sheet.draw_without_rendering()
-        sheet.set_layout_engine("none")  # laid out once for both
+        if sheet.axes and (engine := sheet.get_layout_engine()):
+            engine.execute(sheet)
+        sheet.set_layout_engine("none")  # laid out once for both, without a drawing for its own sake
         FigureCanvasSVG(sheet).print_svg(svg, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
         strip = Sheet(figsize=(WIDTH, 0.12 + 0.19 * (heading.count("\n") + 1)))
         strip.text(0.02, 0.5, heading, va="center", fontsize=10.5, fontweight="bold")

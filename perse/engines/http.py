@@ -12,6 +12,7 @@ import importlib
 import os
 import re
 import threading
+import time
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from ssl import SSLContext
@@ -22,6 +23,7 @@ from openai import __version__ as openai_version
 from pydantic import BaseModel, ValidationError
 
 from perse.addresses import header_key, plain_address
+from perse.engines.again import Again
 from perse.errors import BadInput
 from perse.models.incoming import ACCEPTED, Body, Deadline, Unfit, asked_to_wait, not_followed
 from perse.models.silence import patience
@@ -110,6 +112,7 @@ def api_client(url: str, retries: int, tls: SSLContext | None = None) -> AsyncOp
     timeout = Timeout(patience(), connect=CONNECT)
     try:
         http = _Http(verify=True if tls is None else tls, timeout=timeout, follow_redirects=False, headers=ACCEPTED)
+        http.again = Again(url, retries)
         return _Client(base_url=url, api_key=api_key(), timeout=timeout, max_retries=retries, http_client=http)
     except (
         ValueError,
@@ -143,12 +146,15 @@ class ClientFault(RuntimeError):
 
 
 class _Http(DefaultAsyncHttpxClient):
+    again: Again
+
     async def send(self, *given: Any, **named: Any) -> Any:
         """Network errors pass through; anything else becomes a `ClientFault`.
 
         Patience is that of openai 3 with openai 2 too, which heeds no Retry-After of more than a minute.
         """
         request = given[0] if given else named["request"]
+        before, began = int(request.headers.get(_RETRIES, 0)), time.monotonic()
         deadline = Deadline(request.extensions.get("timeout", {}).get("read"))
         try:
             async with asyncio.timeout(deadline.seconds) as limit:
@@ -158,21 +164,30 @@ class _Http(DefaultAsyncHttpxClient):
                 raise
             response = _unread(request, deadline.unfit)
         except _HTTP.ReadTimeout:
-            if int(request.headers.get(_RETRIES, 0)) + 1 < SILENT_TRIES:
+            if before + 1 < SILENT_TRIES:
                 raise
             response = _HTTP.Response(502, headers={"x-should-retry": "false"}, request=request, extensions={_SILENT: True})
-        except (_HTTP.HTTPError, _HTTP.InvalidURL, OSError, UnicodeError):
+        except (_HTTP.HTTPError, _HTTP.InvalidURL, OSError, UnicodeError) as error:
+            self.again.failed(f"gives no answer ({type(error).__name__})", before, took=time.monotonic() - began)
             raise
         except Exception as error:
             stands_on = f"openai {openai_version} on {_HTTP.__name__} {_HTTP.__version__}"
             raise ClientFault(f"nothing was sent: {type(error).__name__}: {error} ({stands_on})") from error
-        if response.is_error and (wait := asked_to_wait(response.headers)) > HEEDED:
-            if wait > LONGEST_WAIT:
-                response.headers["x-should-retry"] = "false"
-            else:
+        wait = max(0.0, asked_to_wait(response.headers)) if response.is_error else 0.0
+        if wait > LONGEST_WAIT:
+            response.headers["x-should-retry"] = "false"
+        if response.is_error and _tried_again(response):
+            self.again.failed(f"answered {response.status_code}", before, took=time.monotonic() - began, asked=wait)
+            if wait > HEEDED:
                 await asyncio.sleep(wait - HEEDED)
                 response.headers["retry-after-ms"] = str(HEEDED * 1000)
         return response
+
+
+def _tried_again(response: Any) -> bool:
+    """Whether the SDK sends the request again after this answer."""
+    told = response.headers.get("x-should-retry")
+    return told == "true" or (told != "false" and (response.status_code in (408, 409, 429) or response.status_code >= 500))
 
 
 async def _bounded(response: Any) -> Any:

@@ -49,7 +49,12 @@ def save_failed(place: Path | str, error: BaseException) -> SaveFailed:
         remedy = "make room (or raise the quota or `ulimit -f`)"
     else:
         remedy = "look after the disk"
-    why = (error.strerror if isinstance(error, OSError) else None) or (str(error).splitlines() or [type(error).__name__])[0]
+    told = os.strerror(number) if number in (*_FULL, *_FORBIDDEN) else None  # pyarrow has words of its own there
+    why = (
+        told
+        or (error.strerror if isinstance(error, OSError) else None)
+        or (str(error).splitlines() or [type(error).__name__])[0]
+    )
     return SaveFailed(
         f"{place} could not be written ({why}); what was finished before is kept whole: {remedy}, and the same command resumes from there"
     )

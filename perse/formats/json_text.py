@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from perse.errors import BadInput
-from perse.formats.plain_files import refuse_endless
+from perse.formats.plain_files import refuse_endless, refuse_larger
 
+LARGEST = 1 << 29
+"""Bytes of a file that is parsed whole; those of ours have some MB, and Python's values take ten times as much memory."""
 DEEPEST = 100
 """Lists and objects within each other; the deepest files of ours have about 10."""
 
@@ -96,10 +98,11 @@ def file_bytes(path: Path, *, remedy: str) -> bytes:
     """The bytes of a file.
 
     Raises:
-        BadInput: there is no such file that can be read.
+        BadInput: there is no such file that can be read, or it has more than `LARGEST` bytes.
     """
     try:
         refuse_endless(path)
+        refuse_larger(path, path.stat().st_size, most=LARGEST, remedy=remedy)
         return path.read_bytes()
     except PermissionError as error:  # nothing is wrong with what it holds, which `remedy` is about
         raise BadInput(f"cannot read {path}: {error.strerror}; {GET_RIGHTS}") from None

@@ -25,6 +25,16 @@ def own_bytes(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def refuse_larger(path: Path, found: int, *, most: int, remedy: str) -> None:
+    """That a file which is read whole is no larger than such files are: beyond that its reader takes all memory before it finds fault.
+
+    Raises:
+        BadInput: it is.
+    """
+    if found > most:
+        raise BadInput(f"{path} has {found:,} bytes, expected at most {most:,}; {remedy}")
+
+
 def own_text(path: Path) -> str:
     """`own_bytes` as text.
 

@@ -329,3 +329,8 @@ def test_a_file_that_has_another_name_elsewhere_is_not_written_to(tmp_path: Path
     with GrowingFile(path) as file, pytest.raises(BadInput, match="is a hard link"):
         file.cut_torn_line()
     assert note.read_text() == '{"torn'
+
+
+def test_a_library_that_has_words_of_its_own_for_a_full_disk_is_not_quoted() -> None:
+    said = str(save_failed("out", OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28]")))
+    assert "out could not be written (No space left on device)" in said and "bytes to file" not in said

@@ -412,3 +412,14 @@ def test_a_strangers_list_of_written_files_has_no_file_of_mine_removed(tmp_path:
     write_together(report, {"report.html": b"another page"})
     assert {name: (report / name).read_bytes() for name in mine} == mine
     assert not (report / "figures" / "old.svg").exists(), "a figure of the report before"
+
+
+def test_make_demo_replaces_no_data_set_that_somebody_built_in_its_folder(tmp_path: Path) -> None:
+    def steps() -> str:
+        wanted = ["make", "-n", "-o", ".venv/.ready", "demo", f"DEMO={tmp_path}", "DTYPE=float32"]
+        return subprocess.run(wanted, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    assert "perse data pointwise" in steps() and "--overwrite" not in steps()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "manifest.json").write_text("{}")
+    assert "perse data pointwise" not in steps() and "perse score" in steps()

@@ -22,6 +22,7 @@ from perse.files.runlog import file_digest
 from perse.formats.json_text import read_json
 from perse.formats.plain_files import own_bytes, own_text, refuse_endless
 from perse.formats.yaml_text import read_yaml
+from perse.stacking.file import read_stacking
 from perse.studies.frame.running import read_study
 
 
@@ -91,3 +92,10 @@ def test_pipes_of_the_shell_and_dev_null_may_be_named(tmp_path: Path) -> None:
     code = "import sys; from pathlib import Path; from perse.formats.json_text import read_json; print(read_json(Path(sys.argv[1]), remedy=''))"
     done = subprocess.run([sys.executable, "-c", code, "/dev/stdin"], input="[1]", capture_output=True, text=True, check=True)
     assert done.stdout == "[1]\n"
+
+
+def test_a_json_file_far_larger_than_any_of_ours_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "stacking.json").touch()
+    os.truncate(tmp_path / "stacking.json", 3 << 30)  # sparse: it takes no room
+    with pytest.raises(BadInput, match="stacking.json has 3,221,225,472 bytes, expected at most 536,870,912; fit it again"):
+        read_stacking(tmp_path / "stacking.json")

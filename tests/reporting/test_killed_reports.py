@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 from kills import killed_at
+from page_builders import score_answers, score_examples
 
 from perse.drawing.figure import Figure
 from perse.errors import BadInput
-from perse.files.own_files import write_together
-from perse.reporting import report
+from perse.judgement import judgement_line
+from perse.records import example_lines
+from perse.reporting.report import write_report
 from perse.reporting.written import refuse_other, write_files
 from perse.results.result import Result
 
@@ -22,15 +24,26 @@ MADE = {"run": {"kind": "report"}}
 
 
 def of_runs(out: Path) -> None:
-    report._refuse_strangers(out)
-    drawn = {f"figures/{name}": content for figure in FIGURES for name, content in figure.files.items()}
-    write_together(out, {"manifest.json": json.dumps(MADE).encode(), "evaluation.json": b"{}", "report.html": b"page", **drawn})
+    """With two pictures, which take no time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("perse.reporting.report.run_figures", lambda *_: FIGURES)
+        write_report([out.parent / "run"], out=out, resamples=100)
 
 
 def of_a_result(out: Path) -> None:
     refuse_other(out, result="mine", what="report of mine")
     result = Result(name="mine", asks="?", answer=".", tables=())
     write_files(out, result, html="page", tables="", figures=FIGURES, manifest=MADE)
+
+
+def scored_run(folder: Path) -> None:
+    """As `perse score` leaves one."""
+    examples = score_examples(12)
+    folder.mkdir()
+    (folder / "examples.jsonl").write_text("".join(example_lines(examples)), "utf-8")
+    (folder / "judgements.jsonl").write_text("".join(map(judgement_line, score_answers(examples, seed=1).values())), "utf-8")
+    run = {"kind": "score", "fold": None, "judge": {"model": "made", "adapter": None, "digest": "0" * 64}, "settings": {}}
+    (folder / "manifest.json").write_text(json.dumps({"run": run, "context": {}, "environment": {}}), "utf-8")
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -40,11 +53,13 @@ def files(folder: Path) -> dict[str, bytes]:
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [of_runs, of_a_result])
 def test_a_killed_report_is_made_by_the_same_command(make: Callable[[Path], None], tmp_path: Path) -> None:
-    make(tmp_path / "whole")
-    event = 0
-    while killed_at(event, lambda: make(tmp_path / "out"), tmp_path):
+    scored_run(tmp_path / "run")
+    make(tmp_path / "out")
+    whole, event = files(tmp_path / "out"), 0
+    shutil.rmtree(tmp_path / "out")
+    while killed_at(event, lambda: make(tmp_path / "out"), tmp_path / "out"):
         make(tmp_path / "out")
-        assert files(tmp_path / "out") == files(tmp_path / "whole")
+        assert files(tmp_path / "out") == whole
         shutil.rmtree(tmp_path / "out")
         event += 1
     assert event > 10
@@ -52,7 +67,8 @@ def test_a_killed_report_is_made_by_the_same_command(make: Callable[[Path], None
 
 @pytest.mark.parametrize("make", [of_runs, of_a_result])
 def test_a_folder_of_somebodys_files_is_no_killed_report(make: Callable[[Path], None], tmp_path: Path) -> None:
-    (tmp_path / "thesis.txt").write_text("mine")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.txt").write_text("mine")
     with pytest.raises(BadInput, match="is not empty and holds no report"):
-        make(tmp_path)
-    assert files(tmp_path) == {"thesis.txt": b"mine"}
+        make(tmp_path / "out")
+    assert files(tmp_path / "out") == {"thesis.txt": b"mine"}

@@ -27,13 +27,16 @@ from pathlib import Path
 from perse.errors import BadInput, SaveFailed
 from perse.files.disk import refuse_link, write_whole
 from perse.files.locking import locked
-from perse.formats.plain_files import own_bytes
+from perse.formats.plain_files import own_bytes, refuse_larger
 from perse.settings.serving import ADMIN_KEY, KEY
 
 log = logging.getLogger(__name__)
 
 LOOK_EVERY = 1.0
 """Seconds between looks at the file of keys."""
+
+_LARGEST = 1 << 24
+"""Bytes of a file of keys, of which a line has some hundred: a running server reads it between two requests."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -169,6 +172,7 @@ def _lines(file: Path) -> list[StoredKey | str]:
     """The lines of a file: keys, and what is written between them, with its ends of lines."""
     found: list[StoredKey | str] = []
     try:
+        refuse_larger(file, file.stat().st_size, most=_LARGEST, remedy="name the file of keys that 'perse keys add' writes")
         lines = _LINES.findall(own_bytes(file).decode())  # as they are: no end of a line is another
     except FileNotFoundError:
         raise BadInput(f"there is no file of keys at {file}; 'perse keys add {file} NAME' makes one") from None

@@ -279,3 +279,13 @@ def test_a_disk_that_fails_while_keys_are_read_is_one_sentence(file: Path, monke
     monkeypatch.setattr(keys, "own_bytes", failing)
     with pytest.raises(BadInput, match=r"cannot be read \(Input/output error\); look after its disk"):
         read_keys(file)
+
+
+def test_a_file_of_keys_that_became_huge_is_not_read_into_a_running_server(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = add_key(file, "alice", ["judge"])
+    served = keys_of(file)
+    os.truncate(file, 3 << 30)  # sparse: it takes no room
+    assert served.caller(key) is not None
+    assert "has 3,221,225,472 bytes, expected at most 16,777,216" in caplog.text and "the keys stay as they were" in caplog.text
