@@ -147,12 +147,14 @@ def _table_1(mpst: Path | None, doc: Path | None) -> Table:
 
 
 def _by_kind(runs: Mapping[str, Path]) -> tuple[dict[str, Path], dict[str, Path]]:
-    """Those of scores, and those of pairs."""
+    """Those of scores, and those of pairs; prompts as they were released are of what their answers are."""
     found: dict[str, dict[str, Path]] = {"pointwise": {}, "pairwise": {}}
     for name, folder in runs.items():
-        kinds = {example.kind for example in read_run(folder).examples}
+        kinds = {example.in_one_file.split()[-1] for example in read_run(folder).examples}
         if len(kinds) != 1 or not kinds <= set(found):
-            raise BadInput(f"{folder} is a run of prompts or summaries; the paper's tables need single texts or pairs")
+            raise BadInput(
+                f"{folder} is a run of summaries, or of prompts without true answers; the paper's tables need single texts or pairs"
+            )
         found[kinds.pop()][name] = folder
     return found["pointwise"], found["pairwise"]
 

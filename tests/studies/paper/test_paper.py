@@ -19,7 +19,7 @@ from perse.evaluation.evaluate import evaluate_many
 from perse.files.runlog import write_whole
 from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS
-from perse.records import Example, ProfileComparison, ProfileReview, ReviewReference
+from perse.records import ChoiceReference, Example, ProfileComparison, ProfileReview, ReviewReference, VerbatimExample
 from perse.results.result import Estimate, Interval, Point, Result
 from perse.studies.paper.published import TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5
 from perse.studies.paper.study import paper
@@ -190,6 +190,24 @@ def test_tables_2_to_4_are_what_evaluate_finds_of_the_same_runs(tmp_path: Path) 
     rouge = third["ours: first"][1]
     assert isinstance(rouge, Estimate) and rouge.items == 46  # two readers wrote nothing; what was not answered counts
     assert "ours: of the 32 of 48 items: those answered by every judge of ours that answered any" in result.tables[1].notes
+
+
+def test_runs_of_prompts_as_they_were_released_fill_the_tables_of_their_answers(tmp_path: Path) -> None:
+    asked = [f"{n}" for n in range(12)]
+    reviewed = [VerbatimExample(id=n, reviewer_id=n, prompt=n, reference=ReviewReference(review="r", score=5)) for n in asked]
+    chosen = [VerbatimExample(id=n, reviewer_id=n, prompt=n, reference=ChoiceReference(preference="A")) for n in asked]
+    run_folder(tmp_path / "reviews", reviewed, [answered(n, "5") for n in asked])
+    run_folder(tmp_path / "choices", chosen, [answered(n, "A") for n in asked])
+    result = paper(runs={name: tmp_path / name for name in ("reviews", "choices")}, resamples=100)
+    assert "Tables 2, 4 of 1 to 5" in result.answer
+    rows = {row[0]: row for table in result.tables for row in table.rows}
+    assert "ours: reviews (label)" in rows
+    average = rows["ours: choices (label)"][-1]
+    assert isinstance(average, Estimate) and average.value == 1.0 and rows["ours: choices (label)"][1] is None
+    unanswered = [VerbatimExample(id=n, reviewer_id=n, prompt=n) for n in asked]
+    run_folder(tmp_path / "none", unanswered, [answered(n, "5") for n in asked])
+    with pytest.raises(BadInput, match="of prompts without true answers"):
+        paper(runs={"none": tmp_path / "none"}, resamples=100)
 
 
 def test_copying_the_example_stands_in_table_4(tmp_path: Path) -> None:
