@@ -6,6 +6,7 @@ refuses its work (exit code 2: another judge, a full disk) ends the run, since a
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -22,6 +23,8 @@ from perse.engines.kind import USUAL, Hardware
 from perse.errors import BadInput, EngineLost
 from perse.formats.plain_files import own_bytes
 from perse.progress import OnProgress, unseen
+
+log = logging.getLogger(__name__)
 
 LOGS = "logs"
 REFUSED = 2
@@ -122,6 +125,13 @@ def work_here(
                             f"{deaths} workers died one after the other, the last with exit code {code}: {_last_words(one.log)}; see {logs}; "
                             "the same command continues"
                         )
+                    log.warning(
+                        "worker %s died (exit code %d: %s) and begins again; its log is %s",
+                        one.log.stem,
+                        code,
+                        _last_words(one.log),
+                        one.log,
+                    )
                     one.restart_at = time.monotonic() + (0 if deaths <= 2 else min(2.0 ** (deaths - 2), 30.0) / 10)
                 elif time.monotonic() >= one.restart_at:
                     one.process, one.restart_at = begun(one.number).process, None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -330,6 +331,16 @@ def test_a_run_in_shards_is_read_as_a_simple_one_and_refused_for_other_examples(
     forgotten = [sys.executable, "-m", "perse", "data", "forget", "r0", str(tmp_path / "run"), "--salt", "s"]
     told = subprocess.run(forgotten, env=env, capture_output=True, text=True)
     assert told.returncode == 2 and "is a run in shards, of which nobody can be taken out" in told.stderr
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_is_told_of_where_the_run_was_started(tmp_path: Path, env: dict[str, str]) -> None:
+    source = lines(tmp_path / "in.jsonl", 2, deadly=[0])
+    asked = ("--examples", source, "--judge", "scripted:a", "--out", tmp_path / "run", "--driver", "local", "--shard-rows", 2)
+    done = command(*asked, env=env)
+    assert done.returncode == 0 and "1 engine_error" in done.stderr, done.stderr
+    said = re.findall(r"worker \S+ died \(exit code -9: it said nothing\) and begins again", " ".join(done.stderr.split()))
+    assert len(said) == 4, done.stderr  # twice over both, twice over the one
 
 
 @pytest.mark.slow
