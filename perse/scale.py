@@ -97,6 +97,21 @@ def rescale(score: float, low: float, high: float) -> int:
     return math.floor(1 + 9 * (value - low) / (high - low) + 0.5)
 
 
+def stands_as(scale: OwnScale) -> str | None:
+    """How a scale's whole scores stand on 1-10, for whoever reads errors in steps of these; None if it is 1-10.
+
+    Raises:
+        BadInput: it is no scale.
+    """
+    low, high = scale
+    if (low, high) == (1, 10):
+        return None
+    scores = [low + n for n in range(10) if low + n <= high]
+    each = ", ".join(f"{score:g} as {rescale(score, low, high)}" for score in scores)
+    told = f": {each}" if scores[-1] == high else ""
+    return f"scores of {low:g} to {high:g} stand here as 1 to 10{told}; a step here is {(high - low) / 9:.2g} of theirs"
+
+
 def float_of(number: SupportsFloat) -> float:
     """Endless where it is a whole number that no float holds."""
     try:

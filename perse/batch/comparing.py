@@ -25,6 +25,7 @@ from perse.files.belongings import resolved
 from perse.files.runlog import read_manifest
 from perse.judgement import Judgement, Prices
 from perse.records import ChoiceReference, Example, Pair, PairwiseExample, PointwiseExample, VerbatimExample
+from perse.scale import stands_as
 
 IN_PROMPT = "as prompted"
 """The aspect of pairs whose prompt alone names it."""
@@ -97,6 +98,8 @@ def gather(folders: Sequence[Path], train_data: Path | None = None) -> Gathered:
         named = [_Named(name, folder, run, _shows_own(folder)) for name, (folder, run) in zip(names, runs, strict=True)]
         examples, found = _merged(named)
         found += [f"{one.name}: {one.run.caution}" for one in named if one.run.caution]
+        scales = filter(None, (one.run.own_scale for one in named))
+        found += [*filter(None, map(stands_as, [*scales][:1]))]
         notes += [note if fold is None else f"fold {fold}: {note}" for note in found]
         train, reason = _training_side([run for _, run in runs], train_data)
         folds.append(Fold(_answered(examples), None if train is None else _answered(train)))

@@ -21,6 +21,7 @@ from perse.judgement import Judgement, Prices, Status, parse_judgement
 from perse.judging.loading import parse_judge
 from perse.judging.loop import JUDGEMENTS, TIMING, read_timing
 from perse.records import Example, explain
+from perse.scale import OwnScale
 from perse.stacking.beside import stacking_beside
 
 
@@ -41,6 +42,22 @@ class ScoredRun:
     """How many of the examples are of readers whose answers chose the judge's weights."""
     stacked_on: int = 0
     """How many are of readers whose answers the judge's stacking was fitted on."""
+
+    @property
+    def own_scale(self) -> OwnScale | None:
+        """The scale that the data set's scores came on, as far as its folder tells; else that of the readers, where all have one."""
+        if self.data_folder is not None and is_data_folder(self.data_folder):
+            options = read_manifest(self.data_folder).get("options")
+            told = options.get("scale") if isinstance(options, dict) else None
+            if (
+                isinstance(told, list)
+                and len(told) == 2
+                and all(type(end) in (int, float) for end in told)
+                and told[0] < told[1]
+            ):
+                return told[0], told[1]
+        scales = {getattr(example, "own_scale", None) for example in self.examples}
+        return scales.pop() if len(scales) == 1 else None
 
     @property
     def caution(self) -> str | None:

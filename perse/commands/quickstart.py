@@ -63,11 +63,14 @@ def quickstart(
         walk(understood, journal, model=model, dtype=dtype, embedding_model=embedding_model)
     page = out / "report" / "report.html"
     took = sum(ran.seconds for ran in journal.kept.ran) / 60
-    say(f"\nall of it took {took:.1f} minutes. The commands, to be edited and typed again:")
+    say(
+        f"\nits commands took {took:.1f} minutes. To go on from one of them, edit it, and give it and those after it another --out (train: output=):"
+    )
     for ran in journal.kept.ran:
         say(f"  {ran.shown}")
     say(
-        f"next: open {page}, or ask about one new text: perse ask --judge {out / 'judge'} --scale {understood.scale} --reviews FILE --text TEXT"
+        f"next: open {page}, or ask what somebody would say of a new text (it asks for their past reviews): "
+        f"perse ask --judge {out / 'judge'} --scale {understood.scale}"
     )
     if sys.stdin.isatty() and sys.stderr.isatty():
         typer.launch(str(page))

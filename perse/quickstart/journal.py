@@ -132,10 +132,11 @@ def opened(folder: Path, files: Mapping[str, Path], minutes: float, say: Callabl
         except (ValueError, RecursionError) as error:
             why = explain(error) if isinstance(error, ValidationError) else "no JSON"
             raise BadInput(f"{place} is damaged ({why}); choose another --out") from None
-        if (kept.files, kept.minutes) != (digests, minutes):
+        if kept.files != digests:
+            raise BadInput(f"{folder} holds a quickstart of other files, or of these as they were before; choose another --out")
+        if kept.minutes != minutes:
             raise BadInput(
-                f"{folder} holds a quickstart of other files, or of these as they were before, or within other --minutes ({kept.minutes:g}); choose "
-                "another --out, or give the same files and minutes"
+                f"{folder} holds a quickstart within {kept.minutes:g} minutes, and {minutes:g} are asked for; choose another --out, where it begins anew"
             )
         return Journal(folder, kept, say)
     sweep_temporaries(folder)  # of one that was killed before its first line was there

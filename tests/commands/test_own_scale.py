@@ -14,7 +14,7 @@ from perse import Judge
 from perse.answering.base import JudgeSettings
 from perse.errors import BadInput
 from perse.judgement import Judgement
-from perse.scale import check_own, on_own_scale, rescale
+from perse.scale import check_own, on_own_scale, rescale, stands_as
 from perse.serving.embedded import embedded_app, embedded_models
 
 ASKED = ("--question", "pointwise_score", "--dtype", "float32", "--temperature", 0)
@@ -27,6 +27,53 @@ def test_what_goes_in_comes_out(scale: tuple[float, float]) -> None:
     assert on_own_scale(5.5, scale) == pytest.approx((low + high) / 2)
     for label in range(1, 11):
         assert rescale(on_own_scale(label, scale), low, high) == label
+
+
+@pytest.mark.parametrize(
+    ("scale", "told"),
+    [
+        ((1, 10), None),
+        (
+            (1, 5),
+            "scores of 1 to 5 stand here as 1 to 10: 1 as 1, 2 as 3, 3 as 6, 4 as 8, 5 as 10; a step here is 0.44 of theirs",
+        ),
+        ((0.5, 5), "scores of 0.5 to 5 stand here as 1 to 10; a step here is 0.5 of theirs"),
+        ((0, 100), "scores of 0 to 100 stand here as 1 to 10; a step here is 11 of theirs"),
+    ],
+)
+def test_how_a_scale_stands_on_ours_is_told(scale: tuple[float, float], told: str | None) -> None:
+    assert stands_as(scale) == told
+
+
+@pytest.mark.slow
+def test_an_evaluation_and_a_report_say_how_the_data_sets_stars_stand(answering_model: Path, tmp_path: Path) -> None:
+    rows = [f"r{reader},t{item},{1 + (reader + item) % 5},fine as tide {item}" for reader in range(8) for item in range(6)]
+    (tmp_path / "stars.csv").write_text("\n".join(["reviewer,item,score,review", *rows]), "utf-8")
+    (tmp_path / "texts.csv").write_text("item,text\n" + "".join(f"t{n},Story {n} of a ferry\n" for n in range(6)), "utf-8")
+    files = (
+        "--reviews",
+        tmp_path / "stars.csv",
+        "--items",
+        tmp_path / "texts.csv",
+        "--scale",
+        "1-5",
+        "--k",
+        2,
+        "--valid",
+        0.5,
+        "--keep-repeats",
+    )
+    steps = (
+        ("data", "pointwise", *files, "--out", tmp_path / "set"),
+        ("score", "--examples", tmp_path / "set", "--judge", answering_model, *ASKED, "--out", tmp_path / "run"),
+        ("report", tmp_path / "run", "--resamples", 100, "--out", tmp_path / "page"),
+        ("evaluate", tmp_path / "run", "--resamples", 100, "--json"),
+    )
+    for step in steps:
+        done = perse(*step)
+        assert done.returncode == 0, done.stderr
+    assert stands_as((1, 5)) in json.loads(done.stdout)["tables"][0]["notes"]
+    assert "2 as 3, 3 as 6" in (tmp_path / "page" / "report.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize("scale", [(5.0, 1.0), (1.0, 1.0), (1.0, float("inf"))])

@@ -74,7 +74,7 @@ def test_a_quickstart_that_was_killed_at_its_first_line_goes_on(files: dict[str,
 
 def test_other_files_and_another_budget_are_another_quickstart(files: dict[str, Path], tmp_path: Path) -> None:
     opened(tmp_path / "out", files, 10, print)
-    with pytest.raises(BadInput, match="within other --minutes"):
+    with pytest.raises(BadInput, match="holds a quickstart within 10 minutes, and 20 are asked for"):
         opened(tmp_path / "out", files, 20, print)
     files["texts"].write_text("texts\n2\n")
     with pytest.raises(BadInput, match="holds a quickstart of other files"):
