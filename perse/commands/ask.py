@@ -27,7 +27,7 @@ from perse.formats.plain_files import refuse_endless
 from perse.judgement import Judgement, Status
 from perse.judging.one import example_of
 from perse.records import ProfileReview, explain
-from perse.scale import OwnScale, rescale
+from perse.scale import OwnScale, on_own_scale, rescale
 from perse.secrets import printable
 from perse.stacking.sources import IN_WORDS
 from perse.strict import is_half
@@ -172,8 +172,9 @@ def show_judgement(console: Console, judgement: Judgement) -> None:
         return
     console.print(f"{_score(judgement)}   (profile of {judgement.k_effective} reviews)")
     if own := judgement.own_scale:
-        label = "score" if own.expected is None else "likeliest" if judgement.likeliest == judgement.label else "drawn"
-        parts = (("expected", own.expected), ("with the numbers that need no judge", own.stacked), (label, own.label))
+        likeliest = judgement.likeliest
+        last = ("score", own.label) if likeliest is None else ("likeliest", on_own_scale(float(likeliest), (own.low, own.high)))
+        parts = (("expected", own.expected), ("with the numbers that need no judge", own.stacked), last)
         said = ", ".join(f"{name} [bold]{value:.3g}[/bold]" for name, value in parts if value is not None)
         console.print(f"on {own.low:g} to {own.high:g}: {said}")
     table = Table.grid(padding=(0, 1))

@@ -100,10 +100,8 @@ def test_ask_reads_and_tells_percent(answering_model: Path, percent: Path) -> No
     assert own is not None and (own.low, own.high) == (0, 100) and told.expected is not None and told.label is not None
     assert own.expected == pytest.approx((told.expected - 1) / 9 * 100, abs=1e-5) and own.stacked is None
     assert own.label == pytest.approx((int(told.label) - 1) / 9 * 100, abs=1e-5)
-    told_last = (
-        "likeliest" if told.label == max(told.distribution or {}, key=(told.distribution or {}).__getitem__) else "drawn"
-    )
-    assert f"on 0 to 100: expected {own.expected:.3g}, {told_last} {own.label:.3g}" in done.stdout
+    likeliest = max(told.distribution or {}, key=(told.distribution or {}).__getitem__)
+    assert f"on 0 to 100: expected {own.expected:.3g}, likeliest {on_own_scale(float(likeliest), (0, 100)):.3g}" in done.stdout
 
 
 def test_a_score_off_the_scale_is_named_by_line(answering_model: Path, percent: Path) -> None:
