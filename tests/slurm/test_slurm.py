@@ -238,7 +238,7 @@ def test_a_requeued_job_goes_on_in_new_logs(cluster: Cluster) -> None:
     ("arguments", "environment", "sentence"),
     [
         (("slurm/train.sbatch", "--config", "x"), {}, "found no output=... among the settings"),
-        (TRAIN, {"PERSE_REPOSITORY": "/nowhere"}, "found no train.py in '/nowhere'"),
+        (TRAIN, {"PERSE_REPOSITORY": "/dev/null/nowhere"}, "found no train.py in '/dev/null/nowhere'"),
         (TRAIN, {"GPUS_PER_NODE": "all"}, "found 'all' GPUs on a node"),
     ],
     ids=["no_output", "no_repository", "no_number_of_gpus"],
@@ -270,7 +270,7 @@ def test_a_node_without_the_virtual_environment_or_the_data_is_named(cluster: Cl
     data.touch()
     hidden = {"STUB_HIDDEN_FROM": "1", "STUB_HIDDEN": str(data)}
     code, log = cluster.batch("--nodes=2", *TRAIN, f"data.path={data}", **hidden)
-    assert code == 2 and "perse: node stub1 has no /nowhere (" in log
+    assert code == 2 and "perse: node stub1 has no /dev/null/nowhere (" in log
 
 
 @pytest.mark.slow

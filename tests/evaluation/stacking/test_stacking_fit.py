@@ -22,7 +22,7 @@ from perse.records import PointwiseExample
 from perse.results.result import Estimate, Interval
 from perse.stacking.applying import stacked, with_stacked
 from perse.stacking.file import StackedData, StackedJudge
-from perse.stacking.sources import Known, features
+from perse.stacking.sources import IN_WORDS, JUDGE, Known, features
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_what_is_said_of_the_order_of_texts_does_not_deny_what_errors_gain(low: 
     def one(value: float, low: float, high: float) -> Estimate:
         return Estimate(value=value, interval=Interval(low=low, high=high, resamples=100), items=40)
 
-    levels = {name: {"kendall": one(0.3, 0.2, 0.4)} for name in (ALL, WITHOUT_JUDGE)}
+    levels = {name: {"kendall": one(0.3, 0.2, 0.4)} for name in (ALL, WITHOUT_JUDGE, IN_WORDS[JUDGE])}
     added = {"judge": {"kendall": one((low + high) / 2, low, high), "mae": one(0.2, 0.1, 0.3)}}
     rows = Rows.of([], np.empty(0), np.empty(0, dtype=np.int64))
     found = Fitted(rows, Measured(levels, added, {}, {}, {}), (), (), (), 100, 0)
