@@ -31,7 +31,7 @@ from perse.training.planning.disk import check_disk
 from perse.training.planning.hardware import Device
 from perse.training.planning.placement import optimizer_divided
 from perse.training.planning.plan import plan
-from perse.training.planning.telling import time_words
+from perse.training.planning.telling import measured_words, time_words
 from perse.training.rows.prepare import Prepared, renderer_for
 from perse.training.saving.checkpoints import CHECKPOINTS, whole_checkpoint
 from perse.training.trainer import prepared_once
@@ -140,8 +140,12 @@ def _memory(config: TrainConfig, prepared: Prepared, *, device: Device, devices:
             f"about {way.total / 1e9:.1f} GB are needed on each device ({device.name}) with {sharding} and train.gradient_checkpointing="
             f"{str(checkpointing).lower()}, and {usable / 1e9:.1f} GB can be filled; `perse plan` says what would do"
         )
-    how = "assumed" if found.reached is None else "measured on a short row"
-    hours = "time not known" if found.hours is None else f"about {time_words(found.hours)} ({how})"
+    if found.hours is None:
+        hours = "time not known"
+    elif found.reached is None:
+        hours = f"about {time_words(found.hours)} at {found.mfu:.0%} of the peak (assumed); {measured_words(found)}"
+    else:
+        hours = f"about {time_words(found.hours)} (measured on a short row)"
     return f"{way.total / 1e9:.1f} of {usable / 1e9:.1f} GB on each device ({device.name}), as predicted; {hours}"
 
 

@@ -22,6 +22,17 @@ def test_the_citation_is_of_this_version_and_has_what_the_format_needs() -> None
     assert found["version"] == __version__
 
 
+def test_whose_paper_and_data_these_are_is_said_on_the_page_and_in_the_citation() -> None:
+    page = (ROOT / "docs" / "paper-data.md").read_text()
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())["references"]
+    assert len(cited) == 4
+    for paper in cited:
+        [known] = paper["identifiers"]
+        assert paper["title"] in page and known["value"].replace(":", " ") in page
+        assert all(f"{author['given-names']} {author['family-names']}" in page for author in paper["authors"])
+        assert paper["conference"]["name"] in page and str(paper["year"]) in paper["conference"]["name"]
+
+
 def test_the_source_package_has_all_that_the_makefile_and_the_first_page_name() -> None:
     """What is tracked and not included is what a checkout alone needs."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())

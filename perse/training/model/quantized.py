@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from importlib.util import find_spec
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,12 @@ def packed_bytes(weights: int) -> int:
 def held_bytes(parameter: Any) -> int:
     """Bytes that a parameter takes on a device."""
     return int(getattr(parameter, "packed_bytes", parameter.nbytes))
+
+
+def count_weights(parameter: Any) -> int:
+    """Weights of a parameter: bitsandbytes holds two of 4 bits in an element, and remembers the shape they had."""
+    state = getattr(parameter, "quant_state", None)
+    return int(parameter.numel() if state is None else prod(state.shape))
 
 
 def unpacked_bytes(model: Any) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perse.training.model.heads import head_widths
+from perse.training.model.quantized import count_weights
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def passed(model: Any) -> Passed | None:
     used = [each for name, each in model.named_parameters() if ".original_module." not in name]
     layers = [each for each in used if each is not inputs and each is not outputs]
     return Passed(
-        frozen=sum(each.numel() for each in layers if not each.requires_grad),
+        frozen=sum(count_weights(each) for each in layers if not each.requires_grad),
         trained=sum(each.numel() for each in layers if each.requires_grad),
         head=outputs.numel(),
         head_trained=outputs.requires_grad,

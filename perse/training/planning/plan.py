@@ -35,7 +35,9 @@ from perse.training.watch.plan import WatchPlan
 from perse.training.watch.run import watched_as_planned
 
 MFU = 0.4
-"""Assumed share of the peak that training reaches."""
+"""Assumed share of the peak that training reaches, what checkpointing computes twice counted twice."""
+MEASURED = (0.17, 0.32)
+"""Shares that short runs of the recipes reached on one H100, counted in the same way (docs/results.md, "Training: how fast?")."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ def plan(
     """What the run of `config` would need on `devices` devices, each with rows of its own.
 
     Args:
-        mfu: share of the peak that is assumed to be reached.
+        mfu: share of the peak that is assumed to be reached, by all that is computed: with checkpointing more than the log's `mfu`.
         peak: operations a second of one device, instead of its data sheet's.
         quiet: draw no progress bar.
         prepared: the rows, where they are made already.
@@ -196,7 +198,7 @@ def plan(
         hours=flops / (rate * devices) / 3600 / (1 - (judged.share if judged else 0)) if rate else None,
         watch=judged,
         disk=disk(config, model, sharding),
-        notes=described.notes,
+        notes=(*described.notes, *filter(None, [prepared.unwatched])),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from perse.results.result import Result, Table
 from perse.training.launched import SHARDED, WHOLE
 from perse.training.planning.hardware import RESERVED
-from perse.training.planning.plan import Plan
+from perse.training.planning.plan import MEASURED, Plan
 
 GB = 1e9
 
@@ -113,8 +113,16 @@ def _time(found: Plan) -> str:
         return "not known: no data sheet says this device's peak; give it with --tflops"
     shown = time_words(found.hours)
     if found.peak is not None:
-        return f"{shown}, if {found.mfu:.0%} of {found.peak / 1e12:g} TFLOP/s are reached (assumed)"
+        return f"{shown}, if {found.mfu:.0%} of {found.peak / 1e12:g} TFLOP/s are reached (assumed); {measured_words(found)}"
     return f"{shown}, at {(found.reached or 0) / 1e9:,.0f} GFLOP/s, as just measured here on a short row; other work makes it longer"
+
+
+def measured_words(found: Plan) -> str:
+    """The hours at the shares of the peak that were measured, for a plan whose hours are assumed."""
+    assert found.hours is not None
+    least, most = MEASURED
+    soon, late = (time_words(found.hours * found.mfu / share) for share in (most, least))
+    return f"{soon} to {late} at the {least:.0%} to {most:.0%} that short runs on one H100 reached"
 
 
 def time_words(hours: float) -> str:

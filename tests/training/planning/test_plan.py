@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from perse.training.planning.memory import Activations, StaticMemory, activation
 from perse.training.planning.placement import Needs, chosen, placement, placements, remedies
 from perse.training.planning.plan import Plan, plan
 from perse.training.planning.speed import TOKENS, short_row
-from perse.training.planning.telling import plan_words, time_words
+from perse.training.planning.telling import plan_result, plan_words, time_words
 from perse.training.ready import load_model
 from perse.training.rows.attention import set_attention
 from perse.training.rows.batches import answer_loss, collate
@@ -302,6 +303,15 @@ def test_tokens_and_steps_are_those_of_training(
 def test_hours_are_operations_over_what_the_devices_reach(planned: Plan) -> None:
     assert planned.peak == 362e12 and planned.hours == pytest.approx(planned.flops / (362e12 * 0.4 * 2) / 3600)
     assert planned.way is not None and not planned.way.checkpointing and not planned.way.sharded
+
+
+def test_assumed_hours_are_told_beside_those_at_what_was_measured(planned: Plan) -> None:
+    """0.4 of the peak in 32 hours are 12.8 at all of it: 40 at 32%, 75 at 17%."""
+    told = plan_result(replace(planned, hours=32.0), checkpointing=True).tables[0].rows
+    [time] = [row[1] for row in told if row[0] == "time"]
+    assert time == (
+        "32.0 hours, if 40% of 362 TFLOP/s are reached (assumed); 40.0 hours to 75.3 hours at the 17% to 32% that short runs on one H100 reached"
+    )
 
 
 @pytest.mark.slow
