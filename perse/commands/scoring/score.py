@@ -198,15 +198,22 @@ def _of_examples(given: Question, judge: str) -> LoadedExamples:
 
 def _of_tables(given: Question, tables: FromReviews, reviews: Path) -> LoadedExamples:
     from perse.batch.tables import load_tables
+    from perse.data.sources.faults import Faults
 
-    whole, left_out = load_tables(
-        reviews,
-        Path(str(given.texts)),
-        given.candidates,
-        columns=read_columns(tables.columns),
-        scale=own_scale(tables.scale),
-        k=given.shown.k,
-    )
+    faults = Faults(tables.on_error)
+    try:
+        whole, left_out = load_tables(
+            reviews,
+            Path(str(given.texts)),
+            given.candidates,
+            columns=read_columns(tables.columns),
+            scale=own_scale(tables.scale),
+            k=given.shown.k,
+            faults=faults,
+        )
+    finally:  # what was left out may be why nothing is left, or why a candidate names what there is not
+        if faults.counts:
+            say(f"left out, rows: {faults.told()}")
     if left_out:
         say(f"note: {left_out:,} pairs are not judged, since the reader's own reviews have the text")
     return whole
