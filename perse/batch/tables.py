@@ -15,7 +15,7 @@ from perse.data.sources.faults import Faults
 from perse.data.sources.source import Head
 from perse.data.sources.table import read_items, read_reviews
 from perse.judging.everyone import everyone
-from perse.records.columns import Header
+from perse.records.columns import REVIEWS, Header, check_fields
 from perse.scale import OwnScale
 
 
@@ -40,6 +40,7 @@ def load_tables(
     Raises:
         BadInput: a file that cannot be used; the first row that cannot, with file, line and field; nothing to ask.
     """
+    check_fields(columns, REVIEWS, with_items=True)
     faults = faults or Faults()
     by_id = read_items(texts, columns, faults, by_words=True)
     names, elsewhere = Head(reviews).names, Head(texts).names  # a field may be mapped to a column of the texts alone

@@ -156,6 +156,19 @@ def test_a_mistake_in_the_columns_is_no_bad_row(tables: tuple[Path, Path]) -> No
         asked_by(*tables, None, columns={"score": "rate"}, scale=(1, 5), k=None, faults=Faults("skip"))
 
 
+def test_a_column_that_both_tables_have_is_mapped_for_the_texts_as_the_message_says(tables: tuple[Path, Path]) -> None:
+    reviews, texts = tables
+    reviews.write_text(REVIEWS.replace("comment", "words"), encoding="utf-8")
+    texts.write_text(TEXTS.replace("plot", "words", 1), encoding="utf-8")
+    given: dict[str, Any] = {"scale": (1, 5), "k": None}
+    with pytest.raises(BadInput, match=r"texts\.csv, line 2: no column for field 'text'.*; give --map items\.text=COLUMN"):
+        asked_by(*tables, None, columns={"review": "words"}, **given)
+    found, _ = asked_by(*tables, None, columns={"review": "words", "items.text": "words"}, **given)
+    assert found[0].query.startswith("A house") and found[0].profile[0].text.startswith("Two sisters")
+    with pytest.raises(BadInput, match=r"no field 'items\.txt' \(nearest: 'items\.text'\)"):
+        asked_by(*tables, None, columns={"review": "words", "items.txt": "words"}, **given)
+
+
 def test_candidates_and_columns_are_said_as_elsewhere(tables: tuple[Path, Path], answering_model: Path, tmp_path: Path) -> None:
     reviews, texts = tables
     reviews.write_text(REVIEWS.replace("user", "who").replace("comment", "text"), encoding="utf-8")
