@@ -156,6 +156,29 @@ def test_a_mistake_in_the_columns_is_no_bad_row(tables: tuple[Path, Path]) -> No
         asked_by(*tables, None, columns={"score": "rate"}, scale=(1, 5), k=None, faults=Faults("skip"))
 
 
+@pytest.mark.parametrize(
+    ("manifest", "asked", "said"),
+    [
+        ({"context": {"longest_profile": 1}}, [], True),
+        ({"context": {"longest_profile": 1}}, ["--k", "2"], False),
+        ({"context": {"longest_profile": 2}}, [], False),
+        ({"config": {"data": {"k": 1}}}, [], True),
+        ({"config": {"data": {"k": None}}}, [], False),
+    ],
+)
+def test_longer_profiles_than_a_judge_was_trained_on_are_said_where_nobody_asked_for_them(
+    manifest: dict[str, Any], asked: list[str], said: bool, tables: tuple[Path, Path], tmp_path: Path
+) -> None:
+    judge = tmp_path / "judge"
+    judge.mkdir()
+    run = {"kind": "train", "config": manifest.get("config", {})}
+    (judge / "manifest.json").write_text(json.dumps({"run": run, "context": manifest.get("context", {})}), encoding="utf-8")
+    files = ("--reviews", tables[0], "--texts", tables[1], "--scale", "1-5")
+    done = perse("score", *files, *asked, "--judge", judge, "--out", tmp_path / "run")
+    note = "note: the judge was trained on profiles of 1 review, and readers here have up to 2; --k 1 shows the latest 1\n"
+    assert (note in done.stderr) == said and ("was trained on" in done.stderr) == said, done.stderr
+
+
 def test_a_column_that_both_tables_have_is_mapped_for_the_texts_as_the_message_says(tables: tuple[Path, Path]) -> None:
     reviews, texts = tables
     reviews.write_text(REVIEWS.replace("comment", "words"), encoding="utf-8")
