@@ -15,7 +15,7 @@ from perse.data.sources.faults import Faults
 from perse.data.sources.source import Head
 from perse.data.sources.table import read_items, read_reviews
 from perse.judging.everyone import everyone
-from perse.records.columns import Header
+from perse.records.columns import REVIEWS, Header, check_fields
 from perse.scale import OwnScale
 
 
@@ -27,6 +27,7 @@ def load_tables(
     columns: Mapping[str, str],
     scale: OwnScale | None,
     k: int | None,
+    faults: Faults | None = None,
 ) -> tuple[LoadedExamples, int]:
     """The examples, and how many more are not asked about, since the reader's own reviews have the text.
 
@@ -35,10 +36,12 @@ def load_tables(
         columns: our field -> column (`--map`); of the candidates, where they have such a column.
         scale: of the reviews, where it is another than 1 to 10.
         k: latest reviews of a reader to show; None: as many as fit.
+        faults: takes the rows of both tables that cannot be used; without it, and where it stops at them, the first is an error.
     Raises:
         BadInput: a file that cannot be used; the first row that cannot, with file, line and field; nothing to ask.
     """
-    faults = Faults()
+    check_fields(columns, REVIEWS, with_items=True)
+    faults = faults or Faults()
     by_id = read_items(texts, columns, faults, by_words=True)
     names, elsewhere = Head(reviews).names, Head(texts).names  # a field may be mapped to a column of the texts alone
     mine = {

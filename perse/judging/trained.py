@@ -50,6 +50,19 @@ def trained_question(judge: Sequence[Path]) -> str | None:
     return None
 
 
+def trained_profile(judge: str) -> int | None:
+    """The most entries of a profile that were shown when a judge, named as on the command line, was trained; None where that is not known here,
+    as of a server."""
+    try:
+        for _, manifest in trainings(parse_judge(judge).folders[-1:]):
+            asked = manifest["run"].get("config", {}).get("data", {}).get("k")  # None: as the data set was built
+            told = manifest.get("context", {}).get("longest_profile", asked)
+            return told if isinstance(told, int) else None
+    except BadInput:
+        return None
+    return None
+
+
 def trainings(judge: Sequence[Path]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """The training runs that a judge's folders are, or that lie around its merged model or adapter, with their manifests."""
     for folder in judge:

@@ -158,7 +158,9 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
             local = place_named(config.model.path).is_dir()
             context = {"world_size": process.world_size, "sharding": process.sharding, "model_is_folder": local}
             choosers = [] if watching is None else watching.choosers(prepared.schedule.steps)
-            begun = context | {"id": secrets.token_hex(8), "choosers": choosers}  # a run that is resumed has its own
+            longest = max(branch.k_effective for branch in prepared.branches.fitting)
+            told = {"choosers": choosers, "longest_profile": longest}
+            begun = context | told | {"id": secrets.token_hex(8)}  # a run that is resumed has its own
             runlog = open_files.enter_context(RunLog(out, identity, lines=LOG, context=begun))
             run_id = read_manifest(out).get("context", {}).get("id")
             show(prepared)

@@ -20,6 +20,8 @@ from perse import Judge
 from perse.answering.base import JudgeSettings
 from perse.batch.tables import load_tables
 from perse.commands.scoring.exporting import as_csv
+from perse.data.sources.faults import Faults
+from perse.errors import BadInput
 from perse.formats.csv_cells import plain
 from perse.identity import item_of
 from perse.judgement import Judgement, Status, Tokens
@@ -94,6 +96,100 @@ def test_csv_of_reviews_and_texts_is_judged_and_comes_out_as_csv(
     )
     assert [one.id for one in found] == [row["id"] for row in rows]
     assert [one.expected for one in found] == pytest.approx([float(row["expected"]) for row in rows], abs=1e-4)
+
+
+BAD_REVIEWS = [
+    *(
+        "ann,house,,never rated,2021-01-01",
+        "ann,house,five,in words,2021-01-01",
+        ",house,4,of nobody,",
+        "bob,house,2,,2021-01-01",
+    ),
+    *(
+        "bob,cliff,4,of a text that is not there,2021-01-01",
+        "bob,sea,3,again,2021-01-01",
+        "bob,hill,,,",
+        "cyd,hill,,,",
+        "cyd,sea,,,",
+    ),
+]
+
+
+SAID = (
+    "5 score not a number (reviews.csv, lines 5, 6, 11, ...); 1 empty review (reviews.csv, line 8); 1 item not in the items file "
+    "(reviews.csv, line 9); 1 item without text (texts.csv, line 5); 1 no reviewer (reviews.csv, line 7); 1 reviewed twice "
+    "(reviews.csv, line 10)"
+)
+
+
+def spoil(tables: tuple[Path, Path]) -> None:
+    with tables[0].open("a", encoding="utf-8") as reviews, tables[1].open("a", encoding="utf-8") as texts:
+        reviews.write("\n".join(BAD_REVIEWS) + "\n")
+        texts.write("cliff,\n")
+
+
+def test_bad_rows_of_both_tables_are_left_out_where_that_is_asked_for(tables: tuple[Path, Path]) -> None:
+    given: dict[str, Any] = {"columns": {}, "scale": (1, 5), "k": None}
+    clean, faults = asked_by(*tables, None, **given), Faults("skip")
+    spoil(tables)
+    with pytest.raises(BadInput, match=r"texts\.csv, line 5: field 'text': found nothing"):
+        asked_by(*tables, None, **given)
+    assert asked_by(*tables, None, **given, faults=faults) == clean, "a row that is left out changes nothing"
+    assert faults.told() == SAID
+
+
+def test_the_rows_that_are_left_out_are_told_even_where_a_candidate_names_one(
+    tables: tuple[Path, Path], tmp_path: Path
+) -> None:
+    spoil(tables)
+    (tmp_path / "pairs.csv").write_text("user,movie_id\nbob,cliff\n", "utf-8")
+    done = perse(
+        *("score", "--reviews", tables[0], "--texts", tables[1], "--scale", "1-5", "--on-error", "skip"),
+        *("--candidates", tmp_path / "pairs.csv", "--judge", "nobody", "--out", tmp_path / "run"),
+    )
+    assert done.returncode == 2 and f"left out, rows: {SAID}\n" in done.stderr, done.stderr
+    assert "name the text 'cliff', which is none of the texts" in done.stderr, "what is named is never left out"
+
+
+def test_a_mistake_in_the_columns_is_no_bad_row(tables: tuple[Path, Path]) -> None:
+    with pytest.raises(BadInput, match=r"no usable row; the first: .*reviews\.csv, line 2: no column 'rate'"):
+        asked_by(*tables, None, columns={"score": "rate"}, scale=(1, 5), k=None, faults=Faults("skip"))
+
+
+@pytest.mark.parametrize(
+    ("manifest", "asked", "said"),
+    [
+        ({"context": {"longest_profile": 1}}, [], True),
+        ({"context": {"longest_profile": 1}}, ["--k", "2"], False),
+        ({"context": {"longest_profile": 2}}, [], False),
+        ({"config": {"data": {"k": 1}}}, [], True),
+        ({"config": {"data": {"k": None}}}, [], False),
+    ],
+)
+def test_longer_profiles_than_a_judge_was_trained_on_are_said_where_nobody_asked_for_them(
+    manifest: dict[str, Any], asked: list[str], said: bool, tables: tuple[Path, Path], tmp_path: Path
+) -> None:
+    judge = tmp_path / "judge"
+    judge.mkdir()
+    run = {"kind": "train", "config": manifest.get("config", {})}
+    (judge / "manifest.json").write_text(json.dumps({"run": run, "context": manifest.get("context", {})}), encoding="utf-8")
+    files = ("--reviews", tables[0], "--texts", tables[1], "--scale", "1-5")
+    done = perse("score", *files, *asked, "--judge", judge, "--out", tmp_path / "run")
+    note = "note: the judge was trained on profiles of 1 review, and readers here have up to 2; --k 1 shows the latest 1\n"
+    assert (note in done.stderr) == said and ("was trained on" in done.stderr) == said, done.stderr
+
+
+def test_a_column_that_both_tables_have_is_mapped_for_the_texts_as_the_message_says(tables: tuple[Path, Path]) -> None:
+    reviews, texts = tables
+    reviews.write_text(REVIEWS.replace("comment", "words"), encoding="utf-8")
+    texts.write_text(TEXTS.replace("plot", "words", 1), encoding="utf-8")
+    given: dict[str, Any] = {"scale": (1, 5), "k": None}
+    with pytest.raises(BadInput, match=r"texts\.csv, line 2: no column for field 'text'.*; give --map items\.text=COLUMN"):
+        asked_by(*tables, None, columns={"review": "words"}, **given)
+    found, _ = asked_by(*tables, None, columns={"review": "words", "items.text": "words"}, **given)
+    assert found[0].query.startswith("A house") and found[0].profile[0].text.startswith("Two sisters")
+    with pytest.raises(BadInput, match=r"no field 'items\.txt' \(nearest: 'items\.text'\)"):
+        asked_by(*tables, None, columns={"review": "words", "items.txt": "words"}, **given)
 
 
 def test_candidates_and_columns_are_said_as_elsewhere(tables: tuple[Path, Path], answering_model: Path, tmp_path: Path) -> None:
@@ -177,7 +273,8 @@ def test_the_question_of_the_judges_stacking_is_the_usual_one_of_tables(
         (["--reviews", "{reviews}", "--texts", "{texts}", "--no-review-text"], "are of data set folders"),
         (["--reviews", "{reviews}", "--texts", "{texts}", "--scale", "1-3"], "line 2: field 'score': found \"4\", expected a number from 1 to 3"),
         (["--reviews", "{texts}", "--texts", "{texts}"], "no column for field 'reviewer_id'"),
-        (["--examples", "{texts}", "--scale", "1-5"], "--scale and --map are of --reviews"),
+        (["--examples", "{texts}", "--scale", "1-5"], "--scale, --map and --on-error are of --reviews"),
+        (["--examples", "{texts}", "--on-error", "skip"], "--scale, --map and --on-error are of --reviews"),
         (["--examples", "{texts}"], "CSV of reviews and of texts is --reviews and --texts"),
     ],
 )  # fmt: skip

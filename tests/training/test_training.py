@@ -20,6 +20,7 @@ from tolerances import logprob
 
 from perse.data.build import PointwiseOptions, build_pointwise
 from perse.errors import BadInput, RunMismatch
+from perse.judging.trained import trained_profile
 from perse.questions import QUESTIONS
 from perse.records import example_lines
 from perse.rendering.prompt import Renderer
@@ -179,6 +180,9 @@ def test_every_epoch_of_a_data_set_drawn_by_epoch_has_profiles_of_its_own(tiny_m
     assert len(first) == len(second) == 32 and {one.example_id for one in trained[:32]} == {one.example_id for one in first}
     assert sum(one.prompt != other.prompt for one, other in zip(first, second, strict=True)) > 24
     state = json.loads((whole_checkpoint(run / "checkpoints", facts={}) / "trainer_state.json").read_text())  # type: ignore[operator]
+    assert trained_profile(str(run)) == trained_profile(str(run / "merged")) == 1, (
+        "as the folder was built, which the settings do not say"
+    )
     assert state["global_step"] == 16  # two epochs of 32 examples, four in a step
 
 

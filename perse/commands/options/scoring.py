@@ -11,6 +11,7 @@ import typer
 from perse.commands import options
 from perse.commands.options.judging import Answering, Loading, ShownProfiles, StackedBy
 from perse.data.profiles.views import View
+from perse.data.sources.faults import OnError
 from perse.engines.kind import Hardware
 from perse.errors import BadInput
 from perse.judging.loading import judge_help
@@ -69,6 +70,10 @@ class FromReviews:
         ),
     ] = "1-10"
     columns: options.Map = None
+    on_error: Annotated[
+        OnError,
+        typer.Option("--on-error", help="With --reviews: at a bad row of either table stop, or skip it and count it."),
+    ] = "stop"
 
     def check(self, asked: Question, driver: Driver | None) -> None:
         """
@@ -76,9 +81,9 @@ class FromReviews:
             BadInput: what does not go with reviews, or needs them.
         """
         if self.reviews is None:
-            if self.columns or self.scale != "1-10":
+            if self.columns or self.scale != "1-10" or self.on_error != "stop":
                 raise BadInput(
-                    "--scale and --map are of --reviews; examples have their scores on 1 to 10, and fields of their own"
+                    "--scale, --map and --on-error are of --reviews; examples have their scores on 1 to 10, and fields of their own"
                 )
             return
         if asked.examples or asked.readers or asked.adapters:

@@ -18,7 +18,7 @@ from perse.commands.options.grouping import grouped
 from perse.commands.options.reading import own_scale, read_columns
 from perse.commands.options.recipe import BatchConfig
 from perse.commands.options.scoring import Driver, FromReviews, Question, ShardRows, Taken, Workers
-from perse.commands.scoring.telling import tell_view
+from perse.commands.scoring.telling import tell_length, tell_view
 from perse.commands.terminal import err, say
 from perse.data.variants.profile_variants import ProfileShown, stand_in
 from perse.engines.kind import USUAL, Hardware
@@ -198,15 +198,25 @@ def _of_examples(given: Question, judge: str) -> LoadedExamples:
 
 def _of_tables(given: Question, tables: FromReviews, reviews: Path) -> LoadedExamples:
     from perse.batch.tables import load_tables
+    from perse.data.sources.faults import Faults
+    from perse.judging.trained import trained_profile
 
-    whole, left_out = load_tables(
-        reviews,
-        Path(str(given.texts)),
-        given.candidates,
-        columns=read_columns(tables.columns),
-        scale=own_scale(tables.scale),
-        k=given.shown.k,
-    )
+    faults = Faults(tables.on_error)
+    try:
+        whole, left_out = load_tables(
+            reviews,
+            Path(str(given.texts)),
+            given.candidates,
+            columns=read_columns(tables.columns),
+            scale=own_scale(tables.scale),
+            k=given.shown.k,
+            faults=faults,
+        )
+    finally:  # what was left out may be why nothing is left, or why a candidate names what there is not
+        if faults.counts:
+            say(f"left out, rows: {faults.told()}")
+    if given.shown.k is None:
+        tell_length(whole, trained_profile(given.asked_judge()))
     if left_out:
         say(f"note: {left_out:,} pairs are not judged, since the reader's own reviews have the text")
     return whole

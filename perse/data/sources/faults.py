@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -20,6 +21,8 @@ from perse.errors import BadInput
 T = TypeVar("T")
 
 OnError = Literal["stop", "skip"]
+_PLACES = 3
+"""Rows of one reason whose lines are named where nothing lists them all."""
 
 
 class BadRow(BadInput):
@@ -69,6 +72,20 @@ class Faults:
     def counts(self) -> Counter[str]:
         """How many rows were left out, by reason."""
         return self.left_out + self.met
+
+    def told(self) -> str:
+        """How many rows were left out, commonest reason first, and where the first of each stand; of no row nothing."""
+        ranked = sorted(self.counts.items(), key=lambda one: (-one[1], one[0]))
+        return "; ".join(f"{count:,} {reason}{self._places(reason, count)}" for reason, count in ranked)
+
+    def _places(self, reason: str, count: int) -> str:
+        first = [bad for bad in self.rows if bad.reason == reason][:_PLACES]
+        by_file = []
+        for name, rows in groupby(first, key=lambda bad: bad.path.name):
+            lines = [f"{bad.line}" for bad in rows]
+            by_file.append(f"{name}, line{'s' * (len(lines) > 1)} {', '.join(lines)}")
+        more = ", ..." if count > len(first) else ""
+        return f" ({'; '.join(by_file)}{more})" if first else ""
 
 
 def skipped_lines(bad: Iterable[BadRow]) -> str:

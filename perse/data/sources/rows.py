@@ -84,7 +84,7 @@ class Row:
 
     def missing(self, field: str) -> NoReturn:
         """Raises `BadRow`: the row has no column for `field`."""
-        option = f"items.{field}" if self.role is ITEMS and field == "item_id" else field
+        option = f"items.{field}" if self.role is ITEMS else field
         raise BadRow(self.path, self.line, self.header.explain_missing(field, option=option), reason=NO_COLUMN)
 
     def _as_text(self, field: str, value: object) -> str:

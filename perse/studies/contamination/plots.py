@@ -67,11 +67,12 @@ def read_plots(
     Args:
         versions: name -> items file (item_id, text and, in one of them at least, title).
         reviews: a table with item_id and score.
-        columns: field (of `FIELDS`) -> the user's column; holds for the files that have such a column.
+        columns: field (of `FIELDS`, also with `items.` before it) -> the user's column; holds for the files that have such a column.
         scale: lowest and highest score of the reviews.
     Raises:
         BadInput: a file that cannot be read, a column that no file has, no title anywhere, or no item left.
     """
+    columns = {field.removeprefix("items."): column for field, column in columns.items()}
     _check_columns(columns, [*versions.values(), reviews])
     read = {name: read_mpst(path, Faults(), columns=_items_mapping(columns, path)) for name, path in versions.items()}
     titles: dict[str, str] = {}

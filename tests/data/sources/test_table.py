@@ -241,6 +241,7 @@ def test_texts_come_from_the_items_file(tmp_path: Path) -> None:
     assert "give --map items.item_id=COLUMN" in message(lambda: reviews_of(path, items=other, columns={"item_id": "film"}))
     (review,), _ = reviews_of(path, items=other, columns={"item_id": "film", "items.item_id": "key"})
     assert review.text == "a plot"
+    assert "give --map items.text=COLUMN" in message(lambda: reviews_of(path, items=items, columns={"item_id": "film"}))
 
 
 @pytest.mark.parametrize(

@@ -188,6 +188,14 @@ def test_versions_titles_and_means_are_read_and_what_is_missing_is_counted(files
     assert read_means(files["reviews"], columns={}, scale=(1, 5))["w2"] == (pytest.approx(6.625), 2)
 
 
+def test_a_column_of_plots_is_mapped_as_the_message_for_a_missing_one_says(files: dict[str, Path]) -> None:
+    with pytest.raises(BadInput, match=r"give --map items\.item_id=COLUMN"):
+        read_plots({"raw": files["raw"]}, files["reviews"], columns={"title": "name", "item_id": "item_id"}, scale=(1, 5))
+    said = {"items.item_id": "imdb", "title": "name"}
+    plots = read_plots({"raw": files["raw"]}, files["reviews"], columns=said, scale=(1, 5))
+    assert plots.items == read_plots({"raw": files["raw"]}, files["reviews"], columns=COLUMNS, scale=(1, 5)).items
+
+
 def test_a_text_that_holds_its_title_is_counted(tmp_path: Path) -> None:
     rows: list[dict[str, object]] = [
         {"item_id": "a", "title": "The Shark", "text": "Everybody fears the shark!"},
