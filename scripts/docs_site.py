@@ -123,7 +123,7 @@ def python_page() -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         sys.exit("give the folder of the pages: python scripts/docs_site.py work/docs")
     try:
         write_pages(Path(sys.argv[1]))

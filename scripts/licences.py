@@ -132,7 +132,7 @@ def _linked(name: str, address: str) -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         sys.exit("give the file of the page: python scripts/licences.py docs/licences.md")
     try:
         write_whole(Path(sys.argv[1]), page())
