@@ -25,7 +25,7 @@ from perse.data.works import works
 from perse.errors import BadInput
 from perse.files.belongings import MANIFEST, resolved
 from perse.files.locking import locked
-from perse.files.replacing import manifest_text, settle, update_files
+from perse.files.replacing import manifest_text, settle, update_files, written_there
 from perse.models.vectors import KeptVectors
 from perse.progress import OnProgress, unseen
 from perse.records import Example, PointwiseExample
@@ -42,7 +42,8 @@ class Added:
 
 
 def add_evidence(folder: Path, vectors: KeptVectors, *, seed: int = 0, on_progress: OnProgress = unseen) -> Added:
-    """Write the evidence of a data set of reviews into its folder; what is there is replaced.
+    """Write the evidence of a data set of reviews into its folder. That which was there is replaced; a file that is not as perse wrote it is kept
+    under another name.
 
     Args:
         vectors: the embeddings of texts.
@@ -86,7 +87,8 @@ def add_evidence(folder: Path, vectors: KeptVectors, *, seed: int = 0, on_progre
         )
         files = {**data.manifest.get("files", {}), EVIDENCE: digest}
         manifest = {**data.manifest, "evidence": said.model_dump(mode="json"), "files": files}
-        update_files(folder, {EVIDENCE: content, MANIFEST: manifest_text(manifest).encode()})
+        contents = {EVIDENCE: content, MANIFEST: manifest_text(manifest).encode()}
+        update_files(folder, contents, ours=written_there(folder, [EVIDENCE]))
     return Added(folder, tuple(rows), tuple(penalties))
 
 

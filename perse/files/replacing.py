@@ -189,8 +189,8 @@ def update_files(
     """
     target = resolved(folder)
     finish(target)
-    for name in contents if ours is None else ():
-        if (target / name).is_symlink():
+    for name in contents:
+        if (ours is None or name == MANIFEST) and (target / name).is_symlink():
             raise BadInput(f"{folder}/{name}: is a link, and is not written through; name the folder where the file itself is")
     stage = target / STAGING
     _discard(stage, NOTHING)
@@ -202,6 +202,12 @@ def update_files(
         raise _unwritten(folder, error) from None
     finally:
         _discard(stage, NOTHING)
+
+
+def written_there(folder: Path, names: Iterable[str]) -> dict[str, list[str]]:
+    """sha256 of what perse wrote under these names by the folder's manifest, of its card and of the manifest itself, for `update_files`: what is
+    not so is kept under another name, also where the manifest does not know of it."""
+    return {name: [] for name in names} | _as_listed(resolved(folder), None)
 
 
 def manifest_text(manifest: Mapping[str, Any]) -> str:

@@ -13,12 +13,14 @@ import yaml
 from yaml.constructor import ConstructorError
 
 from perse.errors import BadInput
-from perse.formats.plain_files import refuse_endless
+from perse.formats.plain_files import refuse_endless, refuse_larger
 
 DEEPEST = 50
 """Lists and mappings within each other; the deepest settings of ours have 3."""
 LONGEST_NUMBER = 100
 """Characters."""
+LARGEST = 1 << 20
+"""Bytes of a file; those of ours have some KB, and a megabyte takes seconds to read."""
 _DATE = "tag:yaml.org,2002:timestamp"
 
 
@@ -84,6 +86,7 @@ def read_yaml(file: Path) -> Any:
     """
     try:
         refuse_endless(file)
+        refuse_larger(file, file.stat().st_size, most=LARGEST, remedy="give a file of settings")
         return parsed(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadInput(f"{file} cannot be read ({error.strerror or error}); give a file that you may read") from None

@@ -99,3 +99,13 @@ def test_a_json_file_far_larger_than_any_of_ours_is_refused_before_it_is_read(tm
     os.truncate(tmp_path / "stacking.json", 3 << 30)  # sparse: it takes no room
     with pytest.raises(BadInput, match="stacking.json has 3,221,225,472 bytes, expected at most 536,870,912; fit it again"):
         read_stacking(tmp_path / "stacking.json")
+
+
+def test_settings_of_many_megabytes_are_refused_before_they_are_read(tmp_path: Path) -> None:
+    huge = tmp_path / "mine.yaml"
+    with huge.open("wb") as file:
+        file.truncate(3 << 30)
+    with pytest.raises(
+        BadInput, match="mine.yaml has 3,221,225,472 bytes, expected at most 1,048,576; give a file of settings"
+    ):
+        read_yaml(huge)

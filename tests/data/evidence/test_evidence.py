@@ -225,6 +225,25 @@ def test_evidence_changes_the_digest_and_a_new_build_has_none(tmp_path: Path) ->
     assert again.digest != data.digest and all(one.evidence is None for one in sides(again))
 
 
+def test_what_somebody_put_or_edited_where_evidence_goes_is_kept_under_another_name(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = built(tmp_path / "critics")
+    evidence, manifest = data.path / "evidence.parquet", data.path / "manifest.json"
+    mine = evidence.read_bytes() + b"x"
+    evidence.write_bytes(mine)
+    told = json.loads(manifest.read_text("utf-8")) | {"note": "of the spring"}
+    manifest.write_text(json.dumps(told), "utf-8")
+    add_evidence(data.path, Digested())  # type: ignore[arg-type]
+    assert (data.path / "evidence.kept-1.parquet").read_bytes() == mine and "kept as evidence.kept-1.parquet" in caplog.text
+    assert json.loads((data.path / "manifest.kept-1.json").read_text("utf-8"))["note"] == "of the spring"
+    forget(data.rows[0].reviewer_id, [data.path])  # the set has no evidence now, so none there is its own
+    evidence.write_bytes(b"a day of work")
+    add_evidence(data.path, Digested())  # type: ignore[arg-type]
+    assert (data.path / "evidence.kept-2.parquet").read_bytes() == b"a day of work"
+    assert all(one.evidence is not None for one in sides(load_folder(data.path)))
+
+
 def test_a_person_who_leaves_takes_the_evidence_with_them(tmp_path: Path) -> None:
     data = built(tmp_path / "critics")
     person = data.rows[0].reviewer_id
