@@ -19,7 +19,7 @@ from perse.data.sources.faults import Faults
 from perse.data.sources.lines import read_records
 from perse.data.sources.source import Head
 from perse.errors import BadInput
-from perse.records.columns import ITEMS, REVIEWS, Header, mapping_for, plain_name
+from perse.records.columns import ITEMS, REVIEWS, Header, mapping_for, named_columns, plain_name
 
 LOOKED_AT = 5000
 """Rows of a file whose values are compared."""
@@ -103,13 +103,13 @@ def understand(reviews: Path, texts: Path | None, columns: Mapping[str, str]) ->
     for field, what in (("reviewer_id", "who wrote a review"), ("score", "its score"), ("review", "what they wrote")):
         if field not in found:
             raise BadInput(
-                f"{reviews}: no column was recognised that says {what}; columns found: {', '.join(names) or 'none'}; give --map "
+                f"{reviews}: no column was recognised that says {what}; columns found: {named_columns(names)}; give --map "
                 f"{field}=COLUMN"
             )
     if joined is None and "text" not in found:
         raise BadInput(
             f"{reviews} holds reviews, and no texts that they are about; give the file of the texts behind it, or --map text=COLUMN "
-            f"where a column has them (columns found: {', '.join(names)})"
+            f"where a column has them (columns found: {named_columns(names)})"
         )
     mapped = {field: column for field, column in found.items() if _must_be_said(header, own, field, column)}
     described = describe(reviews, columns=mapped) if mapped else plain or describe(reviews)
@@ -188,9 +188,7 @@ def _joined(
     words = {name: _words(rows, name) for name in theirs if name != item_id}
     text = _one(told, "text") or _most(words, what=f"{texts}: two columns could hold the texts", option="items.text")
     if text is None or text not in theirs:
-        raise BadInput(
-            f"{texts}: no column holds texts; columns found: {', '.join(theirs) or 'none'}; give --map items.text=COLUMN"
-        )
+        raise BadInput(f"{texts}: no column holds texts; columns found: {named_columns(theirs)}; give --map items.text=COLUMN")
     return Joined(texts, count, item_id, text, words.get(text, 0.0), by, shares[by, item_id])
 
 
@@ -215,8 +213,8 @@ def _pair(
     if best is None or shares[best] < ENOUGH_JOINED:
         closest = "" if best is None else f"; the nearest are {best[0]} and {best[1]}, for {shares[best]:.0%} of the reviews"
         raise BadInput(
-            f"{texts}: no column names the texts that the reviews are about{closest}; columns found: {', '.join(theirs) or 'none'}, and in "
-            f"the reviews {', '.join(names)}; {remedy}"
+            f"{texts}: no column names the texts that the reviews are about{closest}; columns found: {named_columns(theirs)}, and in "
+            f"the reviews {named_columns(names)}; {remedy}"
         )
     others = [pair for pair in shares if pair != best and shares[pair] >= shares[best] - NEARLY]
     if others and plain_name(best[0]) != plain_name(best[1]):

@@ -17,6 +17,9 @@ from types import MappingProxyType
 
 from perse.errors import BadInput
 
+_MOST_NAMED = 30
+"""Columns in a sentence."""
+
 ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "reviewer_id": (
@@ -109,6 +112,12 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return f" (nearest: '{found[0]}')" if found else ""
 
 
+def named_columns(names: Sequence[str]) -> str:
+    """The columns of a file in a sentence; of very many the first."""
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "") if names else "none"
+
+
 def plain_name(name: str) -> str:
     """A column's name without case, spaces, punctuation and what Amazon Mechanical Turk puts before it."""
     name = name.removeprefix("Input.").removeprefix("Answer.")
@@ -179,4 +188,4 @@ class Header:
             for name in self._aliases.get(field, ()):
                 close = close or nearest(name, self.names)
             what = f"no column for field '{field}'{close}"
-        return f"{what}; columns found: {', '.join(self.names) or 'none'}"
+        return f"{what}; columns found: {named_columns(self.names)}"

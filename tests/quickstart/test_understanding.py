@@ -227,3 +227,10 @@ def test_a_large_file_of_texts_is_read_to_its_end(tmp_path: Path) -> None:
     )
     found = understand(reviews(tmp_path / "r.csv"), theirs, {})
     assert found.texts is not None and (found.texts.rows, found.texts.share) == (20_012, 1.0)
+
+
+def test_of_very_many_columns_the_first_are_named(tmp_path: Path) -> None:
+    wide = tmp_path / "wide.csv"
+    wide.write_text(",".join(f"c{n}" for n in range(1000)) + "\n" + ",".join("1" for _ in range(1000)) + "\n", "utf-8")
+    with pytest.raises(BadInput, match=r"columns found: c0, c1, .*, c29 and 970 more; give --map"):
+        understand(wide, None, {})

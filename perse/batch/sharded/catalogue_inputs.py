@@ -15,7 +15,7 @@ from perse.batch.sharded.inputs import files_at, nested
 from perse.data.sources.lines import read_records
 from perse.errors import BadInput
 from perse.records import ProfileReview, explain
-from perse.records.columns import ALIASES, Header, Role
+from perse.records.columns import ALIASES, Header, Role, named_columns
 
 PROFILE = TypeAdapter(tuple[ProfileReview, ...])
 
@@ -116,7 +116,7 @@ def _rows(place: str, role: Role, hints: Mapping[str, str] | None = None) -> Ite
             for field, at in found.items():
                 if at is None and field not in ("profile", "candidates"):
                     raise BadInput(
-                        f"{where}: no column for field '{field}'; columns found: {', '.join(columns) or 'none'}; name one of them '{field}'"
+                        f"{where}: no column for field '{field}'; columns found: {named_columns(columns)}; name one of them '{field}'"
                     )
             yield {field: fields[at[0]] for field, at in found.items() if at is not None}, where
 

@@ -21,7 +21,7 @@ from perse.data.sources.source import Head, Source, table_columns
 from perse.data.sources.table import read_comparisons
 from perse.errors import BadInput
 from perse.records import ASPECTS, Comparison
-from perse.records.columns import ALIASES, Header, Role, nearest, plain_name
+from perse.records.columns import ALIASES, Header, Role, named_columns, nearest, plain_name
 
 DOC_FIELDS = Role(
     ("reviewer_id", "text_a", "text_b", "premise", "time"),
@@ -75,7 +75,7 @@ def read_doc(
             f"--map {unknown[0]}={column}: no field '{unknown[0]}'{nearest(unknown[0], known)}; fields: {', '.join(known)}"
         )
     if absent := [column for column in asked.values() if column not in names]:
-        raise BadInput(f"{path}: no column '{absent[0]}'{nearest(absent[0], names)}; columns found: {', '.join(names)}")
+        raise BadInput(f"{path}: no column '{absent[0]}'{nearest(absent[0], names)}; columns found: {named_columns(names)}")
     questions = question_columns(path, names, asked)
     merging = Merging()
 

@@ -46,7 +46,7 @@ from perse.data.sources.source import Columns, Head, Seen, Source, table_columns
 from perse.errors import BadInput
 from perse.identity import item_of
 from perse.records import Comparison, Review
-from perse.records.columns import PAIRS, REVIEWS, Role, check_fields, mapping_for
+from perse.records.columns import PAIRS, REVIEWS, Role, check_fields, mapping_for, named_columns
 from perse.scale import rescale
 
 __all__ = ["BadRow", "Faults", "Row", "read_comparisons", "read_json_lines", "read_reviews", "read_rows"]
@@ -360,7 +360,7 @@ def mapped_table(head: Head, columns: Mapping[str, str]) -> Source:
     check_fields(columns, REVIEWS if columns.keys() & {*REVIEWS.fields} else PAIRS, with_items=False)
     raise BadInput(
         f"{head.path}: with this --map it is no table of reviews (reviewer_id, score, review) or comparisons (reviewer_id, aspect, "
-        f"preference); columns found: {', '.join(head.names) or 'none'}"
+        f"preference); columns found: {named_columns(head.names)}"
     )
 
 
