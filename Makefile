@@ -55,7 +55,8 @@ demo: $(READY) $(DEMO)/data/manifest.json
 	@echo "         $(DEMO)/before and $(DEMO)/after (judgements; perse evaluate $(DEMO)/before $(DEMO)/after),"
 	@echo "         $(DEMO)/report/report.html (open it in a browser: whether to use the judge, and every sample)"
 
-# Built once, and never over a data set that is there, which may be of other reviews.
+# Built once (Ctrl-C takes none of it away), and never over a data set that is there, which may be of other reviews.
+.PRECIOUS: $(DEMO)/data/manifest.json
 $(DEMO)/data/manifest.json: | $(READY)
 	$(BIN)/perse data pointwise --reviews perse/samples/reviews.jsonl --items perse/samples/items.jsonl \
 	    --k 3 --profiles per_reviewer_epoch --valid 0.34 --out $(DEMO)/data

@@ -98,12 +98,12 @@ def gather(folders: Sequence[Path], train_data: Path | None = None) -> Gathered:
         named = [_Named(name, folder, run, _shows_own(folder)) for name, (folder, run) in zip(names, runs, strict=True)]
         examples, found = _merged(named)
         found += [f"{one.name}: {one.run.caution}" for one in named if one.run.caution]
-        scales = filter(None, (one.run.own_scale for one in named))
-        found += [*filter(None, map(stands_as, [*scales][:1]))]
         notes += [note if fold is None else f"fold {fold}: {note}" for note in found]
         train, reason = _training_side([run for _, run in runs], train_data)
         folds.append(Fold(_answered(examples), None if train is None else _answered(train)))
         missing += [reason] if reason and reason not in missing else []  # folds of one data set have the same reason
+    scales = {run.own_scale for runs in by_fold.values() for _, run in runs}
+    notes += [told for scale in scales if scale is not None and (told := stands_as(scale))] if len(scales) == 1 else []
     of_judges = {name: tuple(runs[nth][1] for runs in by_fold.values()) for nth, name in enumerate(names)}
     judges = {name: [judgement for run in own for judgement in run.judgements] for name, own in of_judges.items()}
     return Gathered(judges, of_judges, folds, missing, tuple(notes))

@@ -45,17 +45,7 @@ class ScoredRun:
 
     @property
     def own_scale(self) -> OwnScale | None:
-        """The scale that the data set's scores came on, as far as its folder tells; else that of the readers, where all have one."""
-        if self.data_folder is not None and is_data_folder(self.data_folder):
-            options = read_manifest(self.data_folder).get("options")
-            told = options.get("scale") if isinstance(options, dict) else None
-            if (
-                isinstance(told, list)
-                and len(told) == 2
-                and all(type(end) in (int, float) for end in told)
-                and told[0] < told[1]
-            ):
-                return told[0], told[1]
+        """The scale that the readers' scores came on, where all have one."""
         scales = {getattr(example, "own_scale", None) for example in self.examples}
         return scales.pop() if len(scales) == 1 else None
 

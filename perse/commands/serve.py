@@ -48,8 +48,6 @@ def serve(
         return
     try:
         _serve(overrides or [], config)
-    except EngineLost as error:  # whoever supervises the server starts another
-        raise ServerLost(str(error)) from error
     except KeyboardInterrupt:
         raise Stopped("the server has ended, and the same command starts it again") from None
 
@@ -100,7 +98,10 @@ def _serve(overrides: list[str], config: str) -> None:
         soft_wrap=True,
     )
     run = _on_vllm if on_vllm else _embedded
-    run(settings, model, adapters, port)
+    try:
+        run(settings, model, adapters, port)
+    except EngineLost as error:  # whoever supervises the server starts another
+        raise ServerLost(str(error)) from error
 
 
 def _on_vllm(settings: ServeConfig, model: Path, adapters: dict[str, Path], port: int) -> None:

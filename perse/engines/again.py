@@ -42,7 +42,7 @@ class Again:
                 return
             self._told = self._clock()
         waits = sum(min(_FIRST * 2**n, _LONGEST) for n in range(before, self._retries)) + took * (self._retries - before)
-        left = f"in {asked:.0f} s, as it wants" if asked else f"for about {waits:.0f} s more"
+        left = f"in {asked:.0f} s, as it wants" if asked >= 1 else f"for about {waits:.0f} s more"
         log.warning(
             "%s %s, try %d of %d: it is asked again %s; Ctrl-C to stop", self._url, what, before + 1, self._retries + 1, left
         )

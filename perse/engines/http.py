@@ -101,8 +101,9 @@ def listed(names: Mapping[str, Entry], like: str) -> str:
     return f"it has {', '.join(shown) or 'none'}{more}"
 
 
-def api_client(url: str, retries: int, tls: SSLContext | None = None) -> AsyncOpenAI:
-    """A client for one event loop. `tls` is shared by who makes many: reading the certificates takes longer than a request.
+def api_client(url: str, retries: int, tls: SSLContext | None = None, again: Again | None = None) -> AsyncOpenAI:
+    """A client for one event loop. `tls` and `again` are shared by who makes many: reading the certificates takes longer than a request, and whoever
+    watches is told of one server once.
 
     Raises:
         BadInput: the address has a key in it, an invalid key, or an invalid proxy address or time in the environment.
@@ -112,7 +113,7 @@ def api_client(url: str, retries: int, tls: SSLContext | None = None) -> AsyncOp
     timeout = Timeout(patience(), connect=CONNECT)
     try:
         http = _Http(verify=True if tls is None else tls, timeout=timeout, follow_redirects=False, headers=ACCEPTED)
-        http.again = Again(url, retries)
+        http.again = again or Again(url, retries)
         return _Client(base_url=url, api_key=api_key(), timeout=timeout, max_retries=retries, http_client=http)
     except (
         ValueError,
@@ -279,7 +280,7 @@ class SharedClient:
     """
 
     def __init__(self, url: str, retries: int, tls: SSLContext, concurrency: int) -> None:
-        self._made = url, retries, tls
+        self._made = url, retries, tls, Again(url, retries)
         self._concurrency = concurrency
         self._callers = 0
         self._lock = threading.Lock()

@@ -51,13 +51,15 @@ def trained_question(judge: Sequence[Path]) -> str | None:
 
 
 def trained_profile(judge: str) -> int | None:
-    """The most entries of a profile that were shown when a judge, named as on the command line, was trained; None where that is not known here,
-    as of a server."""
+    """The most reviews of a profile that were shown when a judge, named as on the command line, was trained; None where that is not known here, as of a
+    server, or of a judge of pairs or of prompts whose profiles are not told apart."""
     try:
         for _, manifest in trainings(parse_judge(judge).folders[-1:]):
+            if not str(manifest["run"].get("question")).startswith("pointwise"):
+                return None
             asked = manifest["run"].get("config", {}).get("data", {}).get("k")  # None: as the data set was built
             told = manifest.get("context", {}).get("longest_profile", asked)
-            return told if isinstance(told, int) else None
+            return told if isinstance(told, int) and told > 0 else None
     except BadInput:
         return None
     return None

@@ -33,8 +33,6 @@ SECONDS = 20
 MEGABYTES = 4096
 _COPY = "fetch or copy it again"
 _LAYER = re.compile(r"\.(?:layers|h|blocks?)\.\d+\.")
-_PADS = re.compile(r"[<\[|]*pad[>\]|]*", re.IGNORECASE)
-"""A token for padding that was added to a tokenizer alone, as to LLaMA-2's."""
 
 
 @dataclass(frozen=True)
@@ -457,12 +455,13 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _check_vocabulary(opened: Any, rows: int | None, folder: Path) -> None:
-    """Refuse a tokenizer whose tokens the model's embeddings do not have; what only pads is in no prompt."""
+    """Refuse a tokenizer with words, or ends, that the model's embeddings do not have. Other special tokens, such as for padding or a picture, are
+    in no prompt, and some published models have no rows for them."""
     if rows is None:
         return
-    added = {token: number for token, number in opened.get_added_vocab().items() if not _PADS.fullmatch(token)}
+    words = [number for number, token in opened.added_tokens_decoder.items() if not token.special]
     ends = [each for each in (opened.eos_token_id, opened.bos_token_id) if each is not None]
-    highest = max([opened.vocab_size - 1, *ends, *added.values()])
+    highest = max([opened.vocab_size - 1, *ends, *words])
     if highest >= rows:
         raise BadInput(
             f"the tokenizer of {folder} is that of another model: it has tokens up to {highest}, and the model's vocabulary has {rows}; "

@@ -164,6 +164,8 @@ def test_a_mistake_in_the_columns_is_no_bad_row(tables: tuple[Path, Path]) -> No
         ({"context": {"longest_profile": 2}}, [], False),
         ({"config": {"data": {"k": 1}}}, [], True),
         ({"config": {"data": {"k": None}}}, [], False),
+        ({"context": {"longest_profile": 0}}, [], False),  # of prompts whose profiles are not told apart
+        ({"context": {"longest_profile": 1}, "question": "pairwise"}, [], False),
     ],
 )
 def test_longer_profiles_than_a_judge_was_trained_on_are_said_where_nobody_asked_for_them(
@@ -171,7 +173,7 @@ def test_longer_profiles_than_a_judge_was_trained_on_are_said_where_nobody_asked
 ) -> None:
     judge = tmp_path / "judge"
     judge.mkdir()
-    run = {"kind": "train", "config": manifest.get("config", {})}
+    run = {"kind": "train", "config": manifest.get("config", {}), "question": manifest.get("question", "pointwise_score")}
     (judge / "manifest.json").write_text(json.dumps({"run": run, "context": manifest.get("context", {})}), encoding="utf-8")
     files = ("--reviews", tables[0], "--texts", tables[1], "--scale", "1-5")
     done = perse("score", *files, *asked, "--judge", judge, "--out", tmp_path / "run")

@@ -10,6 +10,7 @@ from hostile_server import hostile
 
 from perse.engines.again import Again
 from perse.engines.base import Reply, Sampling
+from perse.engines.http import SharedClient, tls_context
 from perse.engines.openai import ChatCompletionsEngine
 
 ANSWER = {"choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "[Score] 7"}}]}
@@ -49,6 +50,17 @@ def test_a_connection_that_took_long_to_fail_is_told_of_and_what_the_further_tri
     Again("http://there", 6).failed("gives no answer (ConnectTimeout)", 0, took=10.0)
     [line] = caplog.messages
     assert "for about 84 s more" in line  # 0.5 + 1 + 2 + 4 + 8 + 8 between six tries of 10
+
+
+def test_one_server_is_told_of_once_by_all_the_clients_that_are_made_for_it(caplog: pytest.LogCaptureFixture) -> None:
+    shared = SharedClient("http://127.0.0.1:9/v1", 6, tls_context(), 2)
+
+    async def fail() -> None:
+        shared.client._client.again.failed("answered 429", 2, took=0.1)  # type: ignore[attr-defined]
+
+    for _ in range(3):  # each call of none beside it makes a client of its own
+        shared.run(fail())
+    assert len(caplog.messages) == 1
 
 
 def test_one_line_a_minute_and_none_of_the_last_try(caplog: pytest.LogCaptureFixture) -> None:

@@ -95,12 +95,12 @@ def normalized(*steps: dict[str, Any]) -> Harm:
     return harm
 
 
-def tokens_added(*words: str) -> Harm:
+def tokens_added(*words: str, special: bool = False) -> Harm:
     def harm(folder: Path) -> None:
         path = folder / "tokenizer.json"
         said = json.loads(path.read_text(encoding="utf-8"))
         known = max(said["model"]["vocab"].values())
-        plain = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+        plain = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False) | {"special": special}
         said["added_tokens"] += [{"id": known + at, "content": word, **plain} for at, word in enumerate(words, start=1)]
         path.write_text(json.dumps(said), encoding="utf-8")
 
@@ -224,12 +224,12 @@ def test_a_damaged_or_hostile_model_is_one_sentence(
     assert re.search(sentence, heard), heard
 
 
-def test_a_token_for_padding_that_only_the_tokenizer_knows_is_in_no_prompt_and_refused_nowhere(
+def test_a_special_token_that_only_the_tokenizer_knows_is_in_no_prompt_and_refused_nowhere(
     tiny_model_folder: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(tiny_model_folder, tmp_path / "model")
-    tokens_added("[PAD]")(tmp_path / "model")
-    assert opening.tokenizer(tmp_path / "model").get_added_vocab()["[PAD]"] == 292
+    tokens_added("[PAD]", "<image_soft_token>", special=True)(tmp_path / "model")
+    assert opening.tokenizer(tmp_path / "model").get_added_vocab()["<image_soft_token>"] == 293
 
 
 @pytest.mark.parametrize("key", ["_attn_implementation", "attn_implementation"])

@@ -4,7 +4,7 @@ P is a table of texts (a document's candidate) by readers, each cell the mean of
 texts (all readers agree which is good), between readers (some are won more easily), taste (who votes for which text), and chance. How much is chance the two orders
 tell: by how much they differ beyond what a reader leans to one place. Asked in one order, taste and chance cannot be told apart.
 
-A share of taste is what is left above chance, and never below 0: where nobody has any, it is 6% on average over 10 texts and 5 readers, and up to 43%. Taste
+A share of taste is what is left above chance, and never below 0: where nobody has any, it is not 0, and more the fewer texts there are. Taste
 is what a reader does in both orders: so it is shown where the two orders' residuals go together, over documents drawn anew.
 """
 

@@ -113,8 +113,10 @@ def compare(
         if not chosen:
             contrasts = tuple(_of_unlike(contrast, gold, answer_scale(items)) for contrast in contrasts)
         elif other.baseline:
-            constant = simple[MAJORITY].readings["label"] if MAJORITY in simple else constant_hits(true_choices(items))
-            contrasts = tuple(_of_constant(contrast, (one, other), constant, bootstrap) for contrast in contrasts)
+            constants = [constant_hits(true_choices(items))]
+            constants += [simple[MAJORITY].readings["label"]] if MAJORITY in simple else []
+            best = max(constants, key=lambda hits: float(hits.mean()))
+            contrasts = tuple(_of_constant(contrast, (one, other), best, bootstrap) for contrast in contrasts)
         by_name = {contrast.metric: contrast for contrast in (*contrasts, *brought.contrasts((one, other)))}
         pairings.append(_pairing(one, other, tuple(by_name[name] for name in names)))
         on_progress(number + 1, len(paired))

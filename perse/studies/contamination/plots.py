@@ -72,9 +72,13 @@ def read_plots(
     Raises:
         BadInput: a file that cannot be read, a column that no file has, no title anywhere, or no item left.
     """
-    columns = {field.removeprefix("items."): column for field, column in columns.items()}
-    _check_columns(columns, [*versions.values(), reviews])
-    read = {name: read_mpst(path, Faults(), columns=_items_mapping(columns, path)) for name, path in versions.items()}
+    theirs = {field.removeprefix("items."): column for field, column in columns.items() if field.startswith("items.")}
+    columns = {field: column for field, column in columns.items() if not field.startswith("items.")}
+    for given in (columns, theirs):
+        _check_columns(given, [*versions.values(), reviews])
+    read = {
+        name: read_mpst(path, Faults(), columns=_items_mapping({**columns, **theirs}, path)) for name, path in versions.items()
+    }
     titles: dict[str, str] = {}
     for plots in read.values():
         for item, plot in plots.items():
@@ -83,7 +87,7 @@ def read_plots(
     if not titles:
         names = ", ".join(str(path) for path in versions.values())
         raise BadInput(f"no title in {names}; recognition needs titles: give a column with --map title=COLUMN")
-    scores = read_means(reviews, columns=columns, scale=scale)
+    scores = read_means(reviews, columns={**theirs, **columns}, scale=scale)
     every = list(dict.fromkeys(item for plots in read.values() for item in plots))
     shared = [item for item in every if all(item in plots for plots in read.values())]
     titled = [item for item in shared if item in titles]

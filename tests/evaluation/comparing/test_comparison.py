@@ -17,7 +17,7 @@ from perse.evaluation.comparing.words import p_shown, sentence
 from perse.evaluation.evaluate import evaluate_many
 from perse.evaluation.stats.correlation import kendall
 from perse.judgement import Judgement, Status
-from perse.records import PointwiseExample, SummaryExample, SummaryReference
+from perse.records import Choice, PointwiseExample, SummaryExample, SummaryReference
 from perse.results.markdown import markdown
 from perse.results.result import Interval
 from perse.results.terminal import print_result
@@ -150,7 +150,11 @@ def test_that_something_is_shown_on_these_texts_alone_stands_where_it_is_shown_a
     )
 
 
-def test_of_pairs_a_judge_that_says_the_same_of_everything_is_above_a_baseline_and_not_better_than_it() -> None:
+@pytest.mark.parametrize("trained", [[], ["B"] * 6])
+def test_of_pairs_a_judge_that_says_the_same_of_everything_is_above_a_baseline_and_not_better_than_it(
+    trained: list[Choice],
+) -> None:
+    # Whatever the majority of a training side is: there it may be the other answer, and so the worse constant here.
     # Two of three answers are A, and so is what the judge always says; every other example that is shown has the other answer.
     examples = [
         pair(f"p{n}", f"r{n // 6}", "B" if n % 3 == 0 else "A", profile=({"Ending": "A" if n % 2 else "B"},))
@@ -162,8 +166,10 @@ def test_of_pairs_a_judge_that_says_the_same_of_everything_is_above_a_baseline_a
         for n, one in enumerate(examples)
         if one.reference
     ]
-    told = compare({"always": always, "right": right}, [Fold(examples, None)], resamples=100, permutations=999).pairings
-    by_name = {each.one: each.verdict for each in told if each.baseline}
+    side = [pair(f"t{n}", f"t{n}", said) for n, said in enumerate(trained)]
+    folds = [Fold(examples, side or None)]
+    told = compare({"always": always, "right": right}, folds, resamples=100, permutations=999).pairings
+    by_name = {each.one: each.verdict for each in told if each.other == "copy the example"}
     assert by_name["always"].startswith(
         "always is above copy the example, but not shown to be better than always giving the same answer: accuracy +0.1"
     )

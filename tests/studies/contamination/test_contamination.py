@@ -194,6 +194,10 @@ def test_a_column_of_plots_is_mapped_as_the_message_for_a_missing_one_says(files
     said = {"items.item_id": "imdb", "title": "name"}
     plots = read_plots({"raw": files["raw"]}, files["reviews"], columns=said, scale=(1, 5))
     assert plots.items == read_plots({"raw": files["raw"]}, files["reviews"], columns=COLUMNS, scale=(1, 5)).items
+    reviews = files["reviews"].read_text("utf-8").replace('"item_id"', '"film"')
+    files["reviews"].write_text(reviews.replace("item_id", "film"), "utf-8")
+    both = read_plots({"raw": files["raw"]}, files["reviews"], columns={"item_id": "film", **said}, scale=(1, 5))
+    assert both.items == plots.items, "of reviews and plots, each its own column"
 
 
 def test_a_text_that_holds_its_title_is_counted(tmp_path: Path) -> None:
