@@ -141,8 +141,7 @@ def risk_coverage(runs: Mapping[str, RunData]) -> Figure:
         legend_above(sheet, [first, dashed, dotted])
 
     said = [
-        f"{judge} errs by {ours[0]:.2f} over all {items} answers"
-        + (f" and by {ours[5]:.2f} over the surest half" if np.ptp(ours) > 1e-9 else ", whichever are kept")
+        f"{judge} errs by {ours[0]:.2f} over all {items} answers and by {ours[5]:.2f} over the surest half"
         for judge, (ours, _, items) in found.items()
         if items
     ]
