@@ -68,7 +68,10 @@ def ask(url: str, new_tokens: int) -> int | str:
     body = {"input": ITEM, "max_new_tokens": new_tokens, "temperature": 1.5, "seed": random.getrandbits(31)}
     try:
         return httpx2.post(f"{url}/v1/judge/pointwise", json=body, timeout=PATIENCE, trust_env=False).status_code
-    except httpx2.ConnectError:
+    except (
+        httpx2.ConnectError,
+        httpx2.ReadError,
+    ):  # the second: reset, of one that had not been taken in; cutting off one inside is another error
         return "closed"
 
 
