@@ -156,8 +156,15 @@ def _told_to(log: Path) -> Iterator[IO[str]]:
     with writing(log):
         log.parent.mkdir(parents=True, exist_ok=True)
         told = log.open("a", encoding="utf-8")
+    of_data = logging.getLogger("ray.data")
+    usual, apart = of_data.handlers, logging.StreamHandler(told)
+    apart.setLevel(logging.WARNING)
+    of_data.handlers = [*(one for one in usual if not isinstance(one, logging.StreamHandler)), apart]
     with told, redirect_stdout(told):
-        yield told
+        try:
+            yield told
+        finally:
+            of_data.handlers = usual
 
 
 def _init(ray: Any, told: IO[str]) -> None:
@@ -168,8 +175,7 @@ def _init(ray: Any, told: IO[str]) -> None:
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # of its C++ part, whose lines concern its own developers
-    for name in ("ray", "ray.data"):
-        logging.getLogger(name).setLevel(logging.ERROR)
+    logging.getLogger("ray").setLevel(logging.ERROR)
     ray.data.DataContext.get_current().enable_progress_bars = False
     address = os.environ.get("RAY_ADDRESS")
     if address:

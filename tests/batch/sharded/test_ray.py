@@ -142,7 +142,9 @@ def test_a_run_that_loses_driver_then_raylet_then_ends_by_ctrl_c_goes_on_each_ti
         killed.send_signal(signal.SIGINT if lost == "interrupt" else signal.SIGKILL)
         said = said_by(process) if lost != "driver" else ""  # Ray's processes keep its stdout a while
         assert "Traceback" not in said, said
-        assert process.wait() == {"driver": -9, "raylet": 1, "interrupt": 130}[lost], said
+        # A driver without its raylet is ended by Ray (1), unless the loss of an actor is seen first (2).
+        assert process.wait() in {"driver": {-9}, "raylet": {1, 2}, "interrupt": {130}}[lost], said
+        assert "ERROR" not in said, "what Ray says of its machinery is kept apart"
         assert time.monotonic() - asked < 60, f"{lost}: it ended after {time.monotonic() - asked:.0f} s"
         assert len(judged(place)) - len(set(judged(place))) <= 2 * number, f"{lost}: more than one shard of each worker again"
         left += family
