@@ -62,7 +62,7 @@ def quickstart(
         dtype = "float32" if slow_in_16_bit() else "bfloat16"
         walk(understood, journal, model=model, dtype=dtype, embedding_model=embedding_model)
     page = out / "report" / "report.html"
-    took = sum(ran.seconds for ran in journal.kept.ran) / 60
+    took = (journal.kept.planning + sum(ran.seconds for ran in journal.kept.ran)) / 60
     say(
         f"\nits commands took {took:.1f} minutes. To go on from one of them, edit it, and give it and those after it another --out (train: output=):"
     )

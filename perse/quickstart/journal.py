@@ -6,12 +6,14 @@ The same quickstart runs what is not done yet; each command goes on by itself wh
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +21,7 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 
 from perse.errors import BadInput
-from perse.files.disk import sweep_temporaries, write_whole
+from perse.files.disk import sweep_temporaries, write_whole, writing
 from perse.files.runlog import file_digest, make_folder
 from perse.formats.json_text import parsed
 from perse.formats.plain_files import own_bytes
@@ -34,8 +36,10 @@ USAGE = 2
 """Exit code of what a person can mend."""
 MADE_WHOLE = ("data", "fit")
 """Commands that do not go on where they were stopped, but make all of it at once."""
-Run = Callable[[Sequence[str]], int]
-"""Runs `perse` with these words and gives its exit code."""
+Run = Callable[[Sequence[str], Path | None], int]
+"""Runs `perse` with these words, its answer into a file or to this terminal, and gives its exit code."""
+WIDE = "140"
+"""Columns of a table in a file, where no terminal cuts it."""
 
 
 class Ran(Strict):
@@ -43,11 +47,12 @@ class Ran(Strict):
 
     words: tuple[str, ...]
     seconds: Annotated[float, Field(ge=0)]
+    into: str | None = None
 
     @property
     def shown(self) -> str:
         """As it is typed."""
-        return f"perse {shlex.join(self.words)}"
+        return _typed(self.words, self.into)
 
 
 class Kept(Strict):
@@ -56,6 +61,8 @@ class Kept(Strict):
     files: dict[str, str]
     minutes: Annotated[float, Field(gt=0)]
     steps: int | None = None
+    planning: Annotated[float, Field(ge=0)] = 0.0
+    """Seconds in which the machine was timed."""
     judged: int | None = None
     ran: tuple[Ran, ...] = ()
     begun: tuple[str, ...] = ()
@@ -71,29 +78,39 @@ class Journal:
     say: Callable[[str], None]
     run: Run = field(default_factory=lambda: in_a_process)
 
-    def once(self, *words: str, makes: str | None = None, needed: bool = True) -> None:
+    def once(self, *words: str, makes: str | None = None, into: str | None = None, needed: bool = True) -> None:
         """Run a command, unless it was run before and what it made is there.
 
         Args:
             makes: a file in the folder that is there once it is done.
+            into: a file in the folder for its answer, whose first paragraph is said.
             needed: by those that follow; they go on without what could not be made otherwise.
         Raises:
             BadInput: it failed and is needed; what it said stands above.
             KeyboardInterrupt: it was stopped.
         """
-        shown = f"perse {shlex.join(words)}"
-        place = self.folder / makes if makes else None
-        if (place is None or place.is_file()) and any(ran.words == words for ran in self.kept.ran):
+        told = self.folder / into if into else None
+        shown = _typed(words, None if told is None else str(told))
+        sign = makes or into
+        place = self.folder / sign if sign else None
+        before = any(ran.words == words for ran in self.kept.ran)
+        if before and (place is None or place.is_file()):
             self.say(f"done before: {shown}")
             return
+        if told is not None and told.exists() and not before and self.kept.begun != words:
+            raise BadInput(
+                f"{told} is there and was not written by this quickstart: move it, and type the same quickstart again"
+            )
         # What a command wrote whose quickstart was killed is perse's own, and is made again.
         again = ("--overwrite",) if self.kept.begun == words and words[0] in MADE_WHOLE else ()
         self.say(f"\n$ {shown}{' '.join(['', *again])}")
         self.keep(begun=words, ran=tuple(ran for ran in self.kept.ran if ran.words != words))
         began = time.monotonic()
-        code = self.run((*words, *again))
+        code = self.run((*words, *again), told)
         if code:  # nothing is perse's own of what lies there when it is begun again: a person may have gone on by hand
             self.keep(begun=())
+            if told is not None:
+                told.unlink(missing_ok=True)  # half an answer
         if code in STOPPED:
             raise KeyboardInterrupt
         if code == USAGE and not needed:
@@ -109,7 +126,11 @@ class Journal:
                 f"the command above ended as if it were done, and {place} is not there: something that it loads, such as a tracker of training, "
                 "may have ended it; what is finished is kept: type the same quickstart again"
             )
-        self.keep(ran=(*self.kept.ran, Ran(words=words, seconds=round(time.monotonic() - began, 1))))
+        ran = Ran(words=words, seconds=round(time.monotonic() - began, 1), into=None if told is None else str(told))
+        self.keep(ran=(*self.kept.ran, ran))
+        if told is not None:
+            first = told.read_text(encoding="utf-8").strip().partition("\n\n")[0]
+            self.say(f"{' '.join(first.split())}\ntables: {told}")
 
     def keep(self, **changes: object) -> None:
         self.kept = self.kept.model_copy(update=changes)
@@ -148,12 +169,22 @@ def opened(folder: Path, files: Mapping[str, Path], minutes: float, say: Callabl
     return journal
 
 
-def in_a_process(words: Sequence[str]) -> int:
+def _typed(words: Sequence[str], into: str | None) -> str:
+    return f"perse {shlex.join(words)}{f' > {shlex.quote(into)}' if into else ''}"
+
+
+def in_a_process(words: Sequence[str], into: Path | None) -> int:
     """As typed in a shell: it writes to this terminal, and Ctrl-C reaches it, which then says what it keeps and ends.
 
     A SIGTERM is handed on. A command whose quickstart was killed with -9 goes on, and holds its folder until it is done.
     """
-    with subprocess.Popen([sys.executable, "-m", "perse", *words]) as process:
+    with ExitStack() as stack:
+        answer, environment = None, None
+        if into is not None:
+            with writing(into):
+                answer = stack.enter_context(into.open("w", encoding="utf-8"))
+            environment = {**os.environ, "COLUMNS": WIDE}
+        process = stack.enter_context(subprocess.Popen([sys.executable, "-m", "perse", *words], stdout=answer, env=environment))
         before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
         try:
             while True:

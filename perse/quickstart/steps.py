@@ -7,6 +7,7 @@ fast this machine trains, which is measured as by `perse plan`.
 from __future__ import annotations
 
 import shlex
+import time
 from dataclasses import replace
 
 from perse.data.load import load_examples
@@ -40,20 +41,21 @@ def walk(understood: Understood, journal: Journal, *, model: str, dtype: str, em
     )
     recipe = ("--config", "embedded_lora", *settings)
     if journal.kept.steps is None or journal.kept.judged is None:
-        journal.say(f"\n$ perse plan {shlex.join(recipe)}")
+        journal.say(f"\n$ perse plan {shlex.join(recipe)}\ntiming a short row on this machine")
+        began = time.monotonic()
         steps, judged = within(journal.kept.minutes * 60, settings)
         journal.say(f"{steps} steps of training and at most {judged} judged examples fit into {journal.kept.minutes:g} minutes")
-        journal.keep(steps=steps, judged=judged)
+        journal.keep(steps=steps, judged=judged, planning=round(time.monotonic() - began, 1))
     journal.once("train", *recipe, f"train.steps={journal.kept.steps}", makes="judge/merged/config.json")
     held_out = len(load_examples(data, split="valid").examples)
     fewer = ("--limit", str(journal.kept.judged)) if (journal.kept.judged or held_out) < held_out else ()
     asked = ("--examples", data, "--judge", judge, "--question", QUESTION, "--dtype", dtype, *fewer)
     journal.once("score", *asked, "--out", scored, makes="scored/judgements.jsonl")
     journal.once(
-        "fit", scored, makes="judge/stacking.json", needed=False
+        "fit", scored, makes="judge/stacking.json", into="fit.txt", needed=False
     )  # of few readers, or of constant scores, nothing can be learned
     embedded = () if embedding_model is None else ("--embedding-model", embedding_model)
-    journal.once("evaluate", scored, *embedded)
+    journal.once("evaluate", scored, *embedded, into="evaluation.txt")
     journal.once("report", scored, *embedded, "--out", report, makes="report/report.html")
 
 

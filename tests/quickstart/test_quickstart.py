@@ -46,8 +46,11 @@ def test_two_files_become_a_judge_and_a_report_although_killed_on_the_way(tiny_m
     assert "it goes on without: why stands above" in done.stderr
     again = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert again.returncode == 0 and again.stderr.count("done before: ") == 5
-    by_hand = perse(*shown[3])
+    assert shown[3][-2:] == [">", str(out / "evaluation.txt")]
+    by_hand = perse(*shown[3][:-2])
     assert by_hand.returncode == 0, "a command that was shown can be typed again"
+    first, kept = (text.partition("\n\n")[0].split() for text in (by_hand.stdout, (out / "evaluation.txt").read_text()))
+    assert kept == first and " ".join(first) in done.stderr, "and what it prints is in the file"
 
 
 def test_without_a_terminal_and_without_yes_nothing_is_begun(tmp_path: Path) -> None:
@@ -66,8 +69,10 @@ def test_fewer_examples_are_judged_where_the_time_is_short(tmp_path: Path, monke
     made_by = {"train": [out / "judge" / "merged" / "config.json", out / "judge" / "stacking.json"]}
     made_by |= {"score": [out / "scored" / "judgements.jsonl"], "report": [out / "report" / "report.html"]}
 
-    def run(words: object) -> int:
+    def run(words: object, into: Path | None) -> int:
         assert isinstance(words, tuple)
+        if into is not None:
+            into.write_text("said")
         if words[0] == "data":
             return perse(*words).returncode
         for made in made_by.get(words[0], ()):
