@@ -209,6 +209,14 @@ def test_what_cannot_be_read_at_all_is_refused(tmp_path: Path) -> None:
             describe(path)
 
 
+def test_a_table_of_texts_under_other_names_is_shown_the_way_beside_its_reviews(tmp_path: Path) -> None:
+    """It was told a build of reviews, with reader and score to be filled in, and nothing else."""
+    path = tmp_path / "texts.csv"
+    path.write_text("book_title;blurb\nferry;A ferryman waits.\n", "utf-8")
+    found = describe(path)
+    assert found.format == "unknown" and f"perse quickstart REVIEWS {path}" in (found.note or "")
+
+
 def test_a_file_of_bad_lines_alone_is_still_described(tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text("{oops\n" * 7, "utf-8")

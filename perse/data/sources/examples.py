@@ -47,6 +47,9 @@ UNKNOWN = Source(
     next=lambda seen: (
         f"perse data pointwise --reviews {seen.file} --map reviewer_id=COLUMN --map score=COLUMN --map review=COLUMN --out {seen.out}"
     ),
+    note=lambda seen: (
+        f"the command below is for a table of reviews; if these are the texts that are reviewed: perse quickstart {seen.reviews} {seen.file}, which finds columns by their values"
+    ),
 )
 """Files whose columns fit nothing."""
 
