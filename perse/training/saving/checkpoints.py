@@ -44,6 +44,8 @@ LATEST = "latest_universal"
 """Names that folder."""
 ASIDE = ".saving.perse-tmp"
 """Where a checkpoint is written; whatever is found there was cut off by a kill."""
+WITH_STATE = "weights_with_state"
+"""In what a list says of its maker: of how many weights the optimizer kept something."""
 READERS = 8
 """Files whose digests are computed at once."""
 
@@ -237,6 +239,8 @@ def _planted(checkpoint: Path, listed: Mapping[str, object]) -> str | None:
 def _first_difference(checkpoint: Path, listed: Mapping[str, tuple[int, str]]) -> str | None:
     for name, (size, _) in listed.items():
         path = checkpoint / name
+        if not leads_within(checkpoint, name):
+            return f"{name} is a link, or lies behind one, and was saved as a file"
         if not path.is_file():
             return f"{name} is missing"
         if path.stat().st_size != size:
