@@ -44,6 +44,8 @@ $(READY): pyproject.toml constraints.txt
 
 # From a critic's reviews to a trained, evaluated personal judge: about 8 minutes on 2 cores. Run again, it continues.
 demo: $(READY) $(DEMO)/data/manifest.json
+	@grep -q "$$($(BIN)/python -c "import hashlib; print(hashlib.sha256(open('perse/samples/reviews.jsonl', 'rb').read()).hexdigest())")" \
+	    $(DEMO)/data/manifest.json || { echo "$(DEMO)/data is a data set of other reviews than the demo's; move it away, or give the demo another folder: make demo DEMO=work/demo-2" >&2; exit 2; }
 	$(BIN)/perse score --examples $(DEMO)/data --judge smollm2-135m --dtype $(DTYPE) --max-new-tokens 80 --out $(DEMO)/before
 	$(BIN)/accelerate launch --cpu --num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no \
 	    train.py --config configs/train/embedded_lora.yaml data.path=$(DEMO)/data output=$(DEMO)/judge model.dtype=$(DTYPE)
@@ -55,7 +57,7 @@ demo: $(READY) $(DEMO)/data/manifest.json
 	@echo "         $(DEMO)/before and $(DEMO)/after (judgements; perse evaluate $(DEMO)/before $(DEMO)/after),"
 	@echo "         $(DEMO)/report/report.html (open it in a browser: whether to use the judge, and every sample)"
 
-# Built once (Ctrl-C takes none of it away), and never over a data set that is there, which may be of other reviews.
+# Built once (Ctrl-C takes none of it away), and never over a data set that is there; one of other reviews is refused above.
 .PRECIOUS: $(DEMO)/data/manifest.json
 $(DEMO)/data/manifest.json: | $(READY)
 	$(BIN)/perse data pointwise --reviews perse/samples/reviews.jsonl --items perse/samples/items.jsonl \

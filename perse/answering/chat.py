@@ -162,5 +162,4 @@ def _no_label(question: Question, text: str, finish_reason: str) -> str:
         else f" and ended for '{finish_reason}', which may have cut it off"
     )
     cut = cut if was_cut(finish_reason) else ""
-    labels = question.scale.labels
-    return f"expected '{question.layout.label_prefix}' and one of {labels[0]}..{labels[-1]}; the model said{cut}: {shown}"
+    return f"expected '{question.layout.label_prefix}' and one of {question.scale.shown}; the model said{cut}: {shown}"

@@ -161,4 +161,4 @@ class ExactAnswering:
 
 def no_label_mass(scale: Scale, mass: float) -> str:
     """The error of an answer without enough mass on the labels."""
-    return f"the labels {scale.labels[0]}..{scale.labels[-1]} have {mass:.2g} of the probability, below {MIN_MASS}"
+    return f"the labels {scale.shown} have {mass:.2g} of the probability, below {MIN_MASS}"

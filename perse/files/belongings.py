@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from perse.errors import BadInput
+from perse.files.exports import Fields, check_replaceable
 from perse.files.locking import SUFFIX
 from perse.formats.json_text import parsed
 from perse.formats.plain_files import open_own, own_bytes
@@ -45,9 +46,6 @@ GOES = frozenset(
 
 EARLIER = "earlier"
 """Beside the figures of a report: those of one before, which it has no more. A list of what perse wrote may be a stranger's, so none is removed."""
-
-_DATABASE = b"SQLite format 3\0"
-"""How a file begins in which answers are kept (`perse.writing.cache`)."""
 
 STAGING = ".perse-new"
 """Where the new files of a folder that is there are written, before all is decided."""
@@ -104,11 +102,14 @@ def own_files(out: Path, belongings: Belongings, *, overwrite: bool) -> frozense
     return frozenset(own)
 
 
-def check_file(out: Path, *, overwrite: bool, inputs: Iterable[Path | None] = (), never: Collection[str] = ()) -> None:
+def check_file(
+    out: Path, *, alike: Iterable[Fields], overwrite: bool, inputs: Iterable[Path | None] = (), never: Collection[str] = ()
+) -> None:
     """That a file may be written at `out`.
 
     Args:
-        overwrite: a file that is there may be replaced, unless it is a database or belongs to a folder that perse wrote.
+        alike: what the records of such a file have: by these a file that is there is known as one.
+        overwrite: such a file may be replaced, unless it belongs to a folder that perse wrote.
         inputs: what the command reads.
         never: names that in such a folder are its own, whether they are there or not.
     Raises:
@@ -132,10 +133,8 @@ def check_file(out: Path, *, overwrite: bool, inputs: Iterable[Path | None] = ()
             )
     if out.exists() and not overwrite:
         raise BadInput(f"{out}: already there; give another --out, or --overwrite to replace it")
-    if out.exists() and _is_database(out):
-        raise BadInput(
-            f"{out}: is a database, such as the answers that perse keeps, and is not overwritten; give another --out"
-        )
+    if out.exists():
+        check_replaceable(out, alike)
 
 
 def _belongs(target: Path, folder: Path, never: Collection[str]) -> bool:
@@ -151,14 +150,6 @@ def _belongs(target: Path, folder: Path, never: Collection[str]) -> bool:
     listed = listed_files(manifest)
     # A folder that does not list its files, such as a run, may own whatever lies in it.
     return name in {MANIFEST, CARD, *never} or (os.path.lexists(target) if listed is None else name in listed)
-
-
-def _is_database(path: Path) -> bool:
-    try:
-        with open_own(path) as file:
-            return file.read(len(_DATABASE)) == _DATABASE
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be looked into ({error.strerror}); give another --out") from None
 
 
 def refuse_inputs(out: Path, inputs: Iterable[Path | None]) -> None:

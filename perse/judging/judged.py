@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Self, SupportsIndex, overload
 
+from perse.files.exports import Fields
 from perse.formats.html_table import html_table
 from perse.judgement import Judgement
 
 ASKED = ("reviewer_id", "item_id", "aspect", "truth")
 """What a row says of the example, where the example has it; `truth` is what the reader said."""
+_TOLD = "id question status expected likeliest label stacked not_stacked own_* mass exact k_effective text error p_*"
+JUDGED = Fields(needed=("id", "question", "status"), known=(*ASKED, *_TOLD.split()))
+"""The columns of such rows."""
 SHOWN = 20
 """Rows of a notebook's table."""
 

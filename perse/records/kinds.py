@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pydantic import ValidationError
 
 from perse.errors import BadInput
+from perse.files.exports import Fields
 from perse.formats.json_text import json_kind
 from perse.records.base import Example, explain
 from perse.records.pairwise import PairwiseExample
@@ -46,6 +47,12 @@ def example_lines(examples: Iterable[Example]) -> Iterator[str]:
     """Each example as one line of JSON, absent optional fields left out, keys in a fixed order."""
     for example in examples:
         yield example.model_dump_json(exclude_none=True) + "\n"
+
+
+def example_fields() -> list[Fields]:
+    """What `example_lines` have, by the type of the examples."""
+    types = [kind.model_fields for kind in EXAMPLES.values()]  # type: ignore[attr-defined]
+    return [Fields(needed=[name for name, one in each.items() if one.is_required()], known=[*each]) for each in types]
 
 
 def chooses(examples: Sequence[Example]) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 from perse.data.persum.folder import Sample
 from perse.errors import BadInput
-from perse.files.disk import write_whole
+from perse.files.own_files import write_own
 from perse.files.runlog import RunLog
 from perse.judging.judge import Judge
 from perse.progress import OnPart, unseen_part
@@ -282,4 +282,4 @@ def _method(name: str) -> Method:
 def _keep_rates(out: Path, rates: Mapping[str, Sequence[float]]) -> None:
     found = read_rates(out) | {name: [round(rate, 6) for rate in of_one] for name, of_one in rates.items()}
     if found:
-        write_whole(out / RATES, json.dumps(found, indent=1) + "\n")
+        write_own(out / RATES, json.dumps(found, indent=1) + "\n")

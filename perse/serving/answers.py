@@ -147,9 +147,9 @@ def impossible(judgement: Judgement, scale: Scale) -> str | None:
     """What is impossible in a judgement, or None."""
     shares, values = judgement.distribution, scale.values
     if judgement.status is Status.OK and judgement.label not in scale.labels:
-        return f"label '{judgement.label}', expected one of {scale.labels[0]}..{scale.labels[-1]}"
+        return f"label '{judgement.label}', expected one of {scale.shown}"
     if shares is not None and set(shares) != set(scale.labels):
-        return f"a distribution over {len(shares)} labels, expected {scale.labels[0]}..{scale.labels[-1]}"
+        return f"a distribution over {len(shares)} labels, expected {scale.shown}"
     if shares is not None and (min(shares.values()) < 0 or abs(math.fsum(shares.values()) - 1) > ROUNDING):
         return f"an invalid distribution: {list(shares.values())[:20]}"
     if shares is not None and judgement.label is not None and shares[judgement.label] == 0:
@@ -167,7 +167,7 @@ def impossible(judgement: Judgement, scale: Scale) -> str | None:
         if mean is not None and abs(mean - judgement.expected) > ROUNDING * max(values):
             return f"expected {judgement.expected}, which is not that of its distribution"
     if judgement.stacked is not None and set(judgement.stacked.distribution) != set(scale.labels):
-        return f"a stacked distribution over {len(judgement.stacked.distribution)} labels, expected {scale.labels[0]}..{scale.labels[-1]}"
+        return f"a stacked distribution over {len(judgement.stacked.distribution)} labels, expected {scale.shown}"
     if judgement.status is Status.OK and values is not None and (shares is None) != (judgement.expected is None):
         return "a distribution without its expected score, or the score without the distribution"
     return None

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from perse.files.runlog import MANIFEST, read_manifest
 from perse.models import finding as models
 from perse.settings.training import TrainConfig
 from perse.training.rows.prepare import Prepared
@@ -50,3 +51,9 @@ def run_identity(config: TrainConfig, prepared: Prepared, facts: Mapping[str, st
         if settings[section] is not None and settings[section][name] == before:
             del settings[section][name]
     return {"kind": "train", "config": settings, "question": prepared.question.name, **facts}
+
+
+def run_id_of(out: Path) -> str | None:
+    """What tells a run from others of the same model and data; None before it is begun, and of one that an older perse began."""
+    found = read_manifest(out).get("context", {}).get("id") if (out / MANIFEST).exists() else None
+    return found if isinstance(found, str) else None

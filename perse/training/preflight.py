@@ -23,7 +23,7 @@ from perse.models import finding as models
 from perse.models.opening import check_model, tokenizer
 from perse.secrets import printable, redact
 from perse.settings.training import TrainConfig
-from perse.training.identity import made_of, run_identity
+from perse.training.identity import made_of, run_id_of, run_identity
 from perse.training.launched import ALONE, Sharding
 from perse.training.model.quantized import check_undivided
 from perse.training.optimizers import check_whole, in_8_bits
@@ -157,5 +157,5 @@ def _run(config: TrainConfig, prepared: Prepared) -> str:
     refuse_other_run(out, run_identity(config, prepared, facts))
     if (out / "merged" / "config.json").exists():
         return "trained already: the command would end at once"
-    checkpoint = whole_checkpoint(out / CHECKPOINTS, facts=facts)
+    checkpoint = whole_checkpoint(out / CHECKPOINTS, facts=facts, run_id=run_id_of(out))
     return "begun, without a checkpoint" if checkpoint is None else f"resumes from {checkpoint.name}"

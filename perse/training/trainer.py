@@ -33,7 +33,6 @@ from perse.files.runlog import (
     MANIFEST,
     RunLog,
     make_folder,
-    read_manifest,
     refuse_open_run,
     refuse_other_run,
     refuse_strangers,
@@ -54,7 +53,7 @@ from perse.settings.training import Model, Train, TrainConfig
 from perse.training.callbacks import GiveBack, LastSaved, ProgressCallback, RunLogCallback, SaveByMinutes, StopFile
 from perse.training.curves import write_curves
 from perse.training.finite import FiniteGradients
-from perse.training.identity import made_of, run_identity
+from perse.training.identity import made_of, run_id_of, run_identity
 from perse.training.launched import (
     Launched,
     broadcast_from_main,
@@ -143,7 +142,8 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
     facts = broadcast_from_main(process, made_of(prepared, base) if process.is_main_process else None)
     # The first process looks for all, so that they resume from the same place and the bytes are read once.
     finished = broadcast_from_main(process, _is_whole(out / MERGED))
-    found = whole_checkpoint(out / CHECKPOINTS, facts=facts) if process.is_main_process and not finished else None
+    looked = process.is_main_process and not finished
+    found = whole_checkpoint(out / CHECKPOINTS, facts=facts, run_id=run_id_of(out)) if looked else None
     checkpoint = broadcast_from_main(process, found)
     arguments = training_arguments(
         config, out, steps=prepared.schedule.steps, watching=watching, begun=checkpoint is not None, process=process
@@ -162,7 +162,7 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
             told = {"choosers": choosers, "longest_profile": longest}
             begun = context | told | {"id": secrets.token_hex(8)}  # a run that is resumed has its own
             runlog = open_files.enter_context(RunLog(out, identity, lines=LOG, context=begun))
-            run_id = read_manifest(out).get("context", {}).get("id")
+            run_id = run_id_of(out)
             show(prepared)
             if ready is not None:
                 step = step_of(checkpoint) if checkpoint else -1  # step 0 has the judging before training

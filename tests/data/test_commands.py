@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -54,9 +55,15 @@ def test_an_export_replaces_a_file_on_request_only_and_a_data_sets_own_never(raw
     before = {path: path.read_bytes() for path in data.iterdir()}
     for own in (data / "examples.parquet", tmp_path / "link" / "README.md", data / "reviews.parquet"):
         refused = run("export", data, "--out", own, "--overwrite")
-        assert isinstance(refused.exception, BadInput) and "which perse wrote, and is not overwritten" in str(refused.exception)
+        assert isinstance(refused.exception, BadInput)
+        assert re.search("which perse wrote, and is not overwritten|says another format", str(refused.exception))
     assert {path: path.read_bytes() for path in data.iterdir()} == before
+    refused = run("export", data, "--out", there, "--overwrite")
+    assert isinstance(refused.exception, BadInput) and "is no file that this command writes" in str(refused.exception)
+    assert there.read_text() == "mine"
+    there.write_text("")
     assert run("export", data, "--out", there, "--overwrite").exit_code == 0 and len(read_examples(there)) > 0
+    assert run("export", data, "--split", "train", "--out", there, "--overwrite").exit_code == 0
 
 
 @pytest.mark.parametrize("name", ["reviews.csv", "reviews.CSV.gz", "texts.tsv", "raw.parquet"])

@@ -423,3 +423,15 @@ def test_make_demo_replaces_no_data_set_that_somebody_built_in_its_folder(tmp_pa
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "manifest.json").write_text("{}")
     assert "perse data pointwise" not in steps() and "perse score" in steps()
+
+
+def test_make_demo_says_so_where_the_data_set_in_its_folder_is_of_other_reviews(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    manifest = tmp_path / "data" / "manifest.json"
+    manifest.write_text('{"sources": {"reviews": {"name": "reviews.jsonl", "sha256": "mine"}}}')
+    wanted = ["make", "-o", ".venv/.ready", "demo", f"DEMO={tmp_path}", "DTYPE=float32"]
+    done = subprocess.run(wanted, cwd=ROOT, capture_output=True, text=True)
+    assert (
+        done.returncode == 2 and f"{tmp_path}/data is a data set of other reviews than the demo's; move it away" in done.stderr
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["data"] and "mine" in manifest.read_text()

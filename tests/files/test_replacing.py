@@ -15,6 +15,7 @@ from perse.data.persum.folder import PERSUM
 from perse.data.release import RELEASE
 from perse.errors import BadInput, RunMismatch, SaveFailed
 from perse.files.belongings import GOES, LIST, Belongings, check_file, kind_of, own_files, resolved
+from perse.files.exports import Fields
 from perse.files.locking import locked
 from perse.files.own_files import write_together
 from perse.files.replacing import COMMIT, PLAN, STAGING, claimed, reading, settle, update_files
@@ -23,6 +24,7 @@ from perse.writing.cache import AnswerCache
 
 SORT = Belongings(what="album", kinds=("album",), names=("a.txt", "b.txt", "c.txt", "pictures/*.svg", "README.md"))
 MANIFEST = {"schema": 1, "kind": "album"}
+ALIKE = (Fields(needed=("id",), known=("id",)),)
 
 
 @pytest.fixture(autouse=True)
@@ -389,8 +391,8 @@ def test_a_file_to_write_is_never_one_of_a_folders_own_whatever_way_it_is_named(
         run / "judgements.jsonl",
     ):
         with pytest.raises(BadInput, match="belongs to the folder .*, which perse wrote|is a link to"):
-            check_file(taken, overwrite=overwrite, never=("c.txt",))
-    check_file(out / "export.txt", overwrite=overwrite)
+            check_file(taken, alike=(), overwrite=overwrite, never=("c.txt",))
+    check_file(out / "export.txt", alike=(), overwrite=overwrite)
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
@@ -419,36 +421,36 @@ def test_a_file_to_write_is_none_that_perse_wrote_in_a_folder_without_a_list_in_
         work / "rewriting.jsonl",
     ):
         with pytest.raises(BadInput, match="belongs to the folder .*, which perse wrote"):
-            check_file(taken, overwrite=overwrite)
+            check_file(taken, alike=(), overwrite=overwrite)
     for free in (report / "valid.jsonl", waiting / "valid.jsonl", tmp_path / "valid.jsonl"):
-        check_file(free, overwrite=overwrite)
+        check_file(free, alike=(), overwrite=overwrite)
 
 
 def test_a_database_is_never_replaced_by_a_file_of_lines(tmp_path: Path) -> None:
     kept = tmp_path / "cache.db"
     AnswerCache(kept).close()
-    with pytest.raises(BadInput, match="cache.db: is a database, such as the answers that perse keeps, and is not overwritten"):
-        check_file(kept, overwrite=True)
+    with pytest.raises(BadInput, match="cache.db: is no file that this command writes"):
+        check_file(kept, alike=ALIKE, overwrite=True)
 
 
 def test_a_file_that_is_there_is_replaced_only_on_request_and_never_an_input(tmp_path: Path) -> None:
     there = tmp_path / "there.txt"
-    there.write_text("mine")
+    there.write_text('{"id": 1}\n')
     with pytest.raises(BadInput, match="there.txt: already there; give another --out, or --overwrite to replace it"):
-        check_file(there, overwrite=False)
-    check_file(there, overwrite=True)
+        check_file(there, alike=ALIKE, overwrite=False)
+    check_file(there, alike=ALIKE, overwrite=True)
     os.link(there, tmp_path / "again.txt")
     with pytest.raises(BadInput, match="is an input and cannot be the output too"):
-        check_file(there, overwrite=True, inputs=(tmp_path / "again.txt",))
+        check_file(there, alike=ALIKE, overwrite=True, inputs=(tmp_path / "again.txt",))
     os.mkfifo(tmp_path / "pipe")
     for odd, said in ((tmp_path, "is a folder"), (tmp_path / "pipe", "is no plain file")):
         with pytest.raises(BadInput, match=said):
-            check_file(odd, overwrite=True)
+            check_file(odd, alike=(), overwrite=True)
 
 
 def test_what_cannot_be_read_is_not_replaced_and_a_sentence_says_so() -> None:
     with pytest.raises(BadInput, match=r"^/proc/self/mem: cannot be looked into"):
-        check_file(Path("/proc/self/mem"), overwrite=True)
+        check_file(Path("/proc/self/mem"), alike=(), overwrite=True)
 
 
 def test_a_folder_is_one_of_ours_by_its_manifest_with_a_schema_and_a_known_kind(tmp_path: Path) -> None:
@@ -475,14 +477,14 @@ def test_a_name_of_ours_in_a_folder_below_is_not_ours() -> None:
 
 def test_a_file_beside_a_manifest_of_some_other_program_may_be_replaced(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
-    out.write_text("before")
+    out.write_text('{"id": 1}')
     for manifest in ({}, {"name": "a web page's"}, {"schema": 1}, {"kind": "x", "perse_like": 1}):
         (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-        check_file(out, overwrite=True)
+        check_file(out, alike=ALIKE, overwrite=True)
     for manifest in ({"schema": 1, "kind": "pointwise"}, {"run": {"kind": "judge"}}, {"perse": "0.1.0"}):
         (tmp_path / "manifest.json").write_text(json.dumps(manifest))
         with pytest.raises(BadInput, match="belongs to the folder .*, which perse wrote, and is not overwritten"):
-            check_file(out, overwrite=True)
+            check_file(out, alike=ALIKE, overwrite=True)
 
 
 def test_a_figure_of_mine_that_a_strangers_list_names_is_put_aside_and_not_removed(tmp_path: Path) -> None:
@@ -518,7 +520,7 @@ def test_every_table_of_data_that_has_no_successor_may_go(one: Belongings) -> No
 
 def test_what_may_not_be_written_over_is_said_for_what_it_is(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    (tmp_path / "file").write_text("mine")
+    (tmp_path / "file").write_text('{"id": 1}')
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
@@ -530,8 +532,8 @@ def test_what_may_not_be_written_over_is_said_for_what_it_is(tmp_path: Path) -> 
         (tmp_path / "file", "already there; give another --out, or --overwrite to replace it"),
     ):
         with pytest.raises(BadInput, match=said):
-            check_file(out, overwrite=False)
-    check_file(tmp_path / "file", overwrite=True)
-    check_file(tmp_path / "new" / "x.jsonl", overwrite=False)
+            check_file(out, alike=ALIKE, overwrite=False)
+    check_file(tmp_path / "file", alike=ALIKE, overwrite=True)
+    check_file(tmp_path / "new" / "x.jsonl", alike=ALIKE, overwrite=False)
     with pytest.raises(BadInput, match="its links cannot be followed; give another path"):
         resolved(tmp_path / "a" / "x")

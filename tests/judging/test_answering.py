@@ -17,6 +17,7 @@ from perse.engines.transformers import TransformersEngine
 from perse.judgement import Judgement, Status, Tokens
 from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS
+from perse.records import SummaryExample
 from perse.rendering.prompt import Ids, LabelTokens, Renderer, TextRenderer, label_room
 
 REVIEW, SCORE, PAIR = QUESTIONS["pointwise"], QUESTIONS["pointwise_score"], QUESTIONS["pairwise"]
@@ -276,13 +277,20 @@ def test_an_answer_without_a_label_is_quoted_with_why_it_ended() -> None:
         assert found.status is Status.UNPARSED and found.label is None and found.error is not None
         return found.error
 
-    expected = "expected '[Score] ' and one of 1..10; the model said"
+    expected = "expected '[Score] ' and one of 1 to 10; the model said"
     assert error(said("words")) == f"{expected}: words"
     assert error(said("")) == f"{expected}: (nothing)"
     assert error(said("[Score] 1", "length")) == f"{expected}, before it was cut off: [ Score] 1", "which may be half of a 10"
     assert error(said("x", "odd")) == f"{expected} and ended for 'odd', which may have cut it off: x"
     assert error(said("a" * 200)) == f"{expected}: {'a' * 200}"
     assert error(said("a" * 201)) == f"{expected}: {'a' * 200}..."
+
+
+def test_labels_in_steps_are_all_named_where_an_answer_has_none_of_them() -> None:
+    """A judge that says 58 was told that 0..100 was expected."""
+    about = SummaryExample(id="s", reviewer_id="p", reviews=("It lasts.",), summary="Cheap.")
+    [found] = chatting(said("[Score] 58")).ask(QUESTIONS["coverage_100"], [about])
+    assert found.error == "expected '[Score] ' and one of 0, 20, 40, 60, 80, 100; the model said: [ Score] 58"
 
 
 def test_who_declines_is_quoted_and_an_engine_that_fails_leaves_nothing_of_the_answer() -> None:

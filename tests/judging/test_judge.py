@@ -67,7 +67,7 @@ def test_a_model_that_would_say_something_else_is_unparsed_and_its_distribution_
     [judgement] = judge.ask(QUESTIONS["pointwise_score"], pointwise_examples(1, 1), GREEDY)
     assert judgement.status is Status.UNPARSED and judgement.label is None
     assert judgement.mass is not None and judgement.mass < 0.5 and judgement.distribution is not None
-    assert judgement.error == f"the labels 1..10 have {judgement.mass:.2g} of the probability, below 0.5"
+    assert judgement.error == f"the labels 1 to 10 have {judgement.mass:.2g} of the probability, below 0.5"
 
 
 def test_an_example_that_does_not_fit_is_too_long_and_the_others_are_judged(willing: Judge) -> None:

@@ -282,6 +282,24 @@ def test_the_same_command_asks_nothing_again_and_another_judge_is_refused(tmp_pa
         ask(judge.judge, Graded(graded.products[:1]), tmp_path / "out")
 
 
+def test_what_a_person_wrote_into_the_finding_is_kept_when_the_command_is_given_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    judge = scoring(lambda question, text: 60)
+    found = ask(judge.judge, read_graded(two(tmp_path / "graded.jsonl")), tmp_path / "out")
+    result = leniency_result(leniency(found, judge="scripted", resamples=10, seed=0))
+    keep(tmp_path / "out", result)
+    keep(tmp_path / "out", result)
+    written = (tmp_path / "out" / FOUND).read_text()
+    assert not list((tmp_path / "out").glob("*.kept-*"))
+    (tmp_path / "out" / FOUND).write_text("mine")
+    keep(tmp_path / "out", result)
+    assert (tmp_path / "out" / FOUND).read_text() == written
+    assert (
+        tmp_path / "out" / "leniency.kept-1.json"
+    ).read_text() == "mine" and "is kept as leniency.kept-1.json" in caplog.text
+
+
 @pytest.mark.slow
 def test_a_run_that_is_killed_again_and_again_asks_nothing_twice(tmp_path: Path) -> None:
     def ask_all(folder: Path, script: Script) -> None:

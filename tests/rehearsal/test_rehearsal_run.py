@@ -155,6 +155,15 @@ def test_pass_rates_are_kept_by_what_was_played(tmp_path: Path) -> None:
     }
 
 
+def test_pass_rates_that_a_person_edited_are_kept_under_another_name(tmp_path: Path) -> None:
+    traces(tmp_path, Cast(), "rehearsal")
+    assert not list((tmp_path / "run").glob("*.kept-*"))
+    (tmp_path / "run" / "rates.json").write_text('{"practice 1": [0.5]}')
+    traces(tmp_path, Cast(), "rehearsal", "role-supervisor")
+    assert (tmp_path / "run" / "rates.kept-1.json").read_text() == '{"practice 1": [0.5]}'
+    assert read_rates(tmp_path / "run")["suggestions without practice"] == [1.0]
+
+
 def test_what_fails_is_none_with_the_step_and_the_reason_and_the_run_goes_on(tmp_path: Path) -> None:
     def reply(message: str) -> Said:
         return "Mmm." if step_of(message) == "summarizes" and "The 2 strings" in message else usual(message)

@@ -102,8 +102,8 @@ def test_what_is_no_answer_of_a_judge_is_one_sentence(call: Any, said: bytes) ->
     [
         ({"id": "z"}, "a judgement of 'z', asked was 'a'"),
         ({"question": "pointwise_score"}, "of question 'pointwise_score', asked was 'pointwise'"),
-        ({"label": "99"}, "label '99', expected one of 1..10"),
-        ({"label": None}, "label 'None', expected one of 1..10"),
+        ({"label": "99"}, "label '99', expected one of 1 to 10"),
+        ({"label": None}, "label 'None', expected one of 1 to 10"),
         ({"distribution": {"1": 5.0, "x": -3.0}}, "field 'distribution.1'"),
         ({"distribution": {str(n): 0.5 for n in range(1, 11)}}, "the distribution sums to 5, expected 1"),
         ({"distribution": {**{str(n): 0.2 for n in range(1, 10)}, "10": -0.8}}, "field 'distribution."),

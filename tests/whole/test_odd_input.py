@@ -192,6 +192,19 @@ def test_a_control_character_in_a_name_of_a_table_is_a_bad_row_with_file_line_an
     assert kept.review == "go\x1aod" and faults.counts == {"a control character in a name": 1}
 
 
+@pytest.mark.parametrize(("field", "row"), [("review", "ana,a plot,go\0od,7"), ("text", "ana,a\0plot,good,7")])
+def test_a_nul_character_in_a_text_of_a_table_is_a_bad_row(tmp_path: Path, field: str, row: str) -> None:
+    table = tmp_path / "reviews.csv"
+    table.write_text(f"reviewer_id,text,review,score\n{row}\nben,a plot,bad,3\n", encoding="utf-8")
+    with pytest.raises(
+        BadRow, match=rf"reviews.csv, line 2: field '{field}': found a NUL character \(U\+0000\), expected a text"
+    ):
+        read_table(table, None, Faults(), columns={}, scale=(1, 10))
+    faults = Faults("skip")
+    assert len(read_table(table, None, faults, columns={}, scale=(1, 10))) == 1
+    assert faults.counts == {"a NUL character": 1}
+
+
 def test_a_judgement_in_a_file_has_numbers_and_whole_characters() -> None:
     good = {"id": "a", "question": "pointwise", "status": "ok", "label": "7", "expected": 7.0, "k_effective": 1, "model": "m"}
     good["tokens"] = {"prompt": 1, "cached": 0, "generated": 1}

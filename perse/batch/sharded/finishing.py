@@ -21,8 +21,12 @@ from perse.batch.sharded.shard import ANSWERS, answers_table, read_answers
 from perse.batch.sharded.shards import Plan, Shard
 from perse.errors import BadInput
 from perse.files.disk import writing
+from perse.files.exports import Fields
 from perse.judgement import Judgement, judgement_line
 from perse.progress import OnProgress, unseen
+
+MERGED = Fields(needed=("id", "question", "status"), known=[*Judgement.model_fields])
+"""What the rows of `merge` have."""
 
 DAMAGED = ".damaged"
 

@@ -17,6 +17,7 @@ from perse.batch.sharded.finishing import answers, staged_file
 from perse.batch.sharded.running import Places
 from perse.batch.sharded.shards import Plan
 from perse.errors import BadInput
+from perse.files.exports import Fields
 from perse.judgement import Judgement, Status
 from perse.progress import OnProgress, unseen
 
@@ -32,6 +33,8 @@ _RANKED = pa.schema(
         pa.field("id", pa.string(), nullable=False),
     ]
 )
+RANKED = Fields(needed=_RANKED.names, known=_RANKED.names)
+"""What the rows of `write_best` have."""
 _ROWS = 10_000
 
 

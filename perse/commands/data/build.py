@@ -29,6 +29,7 @@ from perse.errors import BadInput
 from perse.files.belongings import check_file
 from perse.files.disk import write_bytes
 from perse.records import Example, PointwiseExample, example_lines
+from perse.records.kinds import example_fields
 from perse.secrets import without_keys
 
 OWN_NAMES = {*DATA_SET.names, *PERSUM.names, *RELEASE.names}
@@ -263,9 +264,9 @@ def _check_lines(out: Path, *, overwrite: bool, inputs: Sequence[Path | None]) -
     Raises:
         BadInput: JSON lines may not be written there; its name says that it is a table, perhaps the very one that the data was built from.
     """
-    check_file(out, overwrite=overwrite, inputs=inputs, never=OWN_NAMES)
     if out.name.lower().removesuffix(".gz").endswith(TABLES):
         raise BadInput(f"{out} says another format; JSON lines are written: end it with .jsonl")
+    check_file(out, alike=example_fields(), overwrite=overwrite, inputs=inputs, never=OWN_NAMES)
 
 
 def _write_lines(out: Path, lines: Iterable[str]) -> None:

@@ -53,7 +53,7 @@ MaybeOut = Annotated[
     Path | None, typer.Option("--out", callback=here, help="A folder for study.json, table.md and figures.", show_default=False)
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what perse wrote there before.")]
-OverwriteFile = Annotated[bool, typer.Option("--overwrite", help="Replace the file at --out, whoever wrote it.")]
+OverwriteFile = Annotated[bool, typer.Option("--overwrite", help="Replace the file at --out, if it is one of this kind.")]
 Map = Annotated[
     list[str] | None,
     typer.Option(

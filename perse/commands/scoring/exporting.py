@@ -34,11 +34,12 @@ def export(
     from perse.batch.scored import read_run
     from perse.files.belongings import check_file
     from perse.files.disk import no_folder, write_whole
+    from perse.judging.judged import JUDGED
 
     if out.suffix.lower() != ".csv":
         raise BadInput(f"{out} says another format; end it with .csv (a run in shards as Parquet: perse score merge)")
     scored = read_run(run)
-    check_file(out, overwrite=overwrite)
+    check_file(out, alike=[JUDGED], overwrite=overwrite)
     place = {example.id: number for number, example in enumerate(scored.examples)}
     judgements = sorted(scored.judgements, key=lambda one: place.get(one.id, len(place)))
     try:

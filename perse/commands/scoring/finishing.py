@@ -84,8 +84,9 @@ def merge(
 
     Best:     perse score merge runs/pairs --top 10 --out best.parquet
     """
+    from perse.batch.sharded.finishing import MERGED
     from perse.batch.sharded.finishing import merge as merged
-    from perse.batch.sharded.ranking import write_best
+    from perse.batch.sharded.ranking import RANKED, write_best
     from perse.batch.sharded.running import Places
     from perse.batch.sharded.starting import read, refuse_own_inputs
     from perse.files.belongings import check_file
@@ -93,8 +94,8 @@ def merge(
     if out.suffix not in (".jsonl", ".parquet"):
         raise BadInput(f"{out} says no format; end it with .jsonl or .parquet (CSV: perse score export)")
     begun = read(run)
-    check_file(out, overwrite=overwrite)
     refuse_own_inputs(begun, out)
+    check_file(out, alike=[MERGED, RANKED], overwrite=overwrite)
     with shown_on(err) as on_part:
         shown = partial(on_part, "merging")
         count, cut = (

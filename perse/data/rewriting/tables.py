@@ -22,6 +22,7 @@ from perse.data.sources.faults import Faults, OnError, skipped_lines
 from perse.data.sources.mpst import read_mpst
 from perse.errors import BadInput
 from perse.files.belongings import LIST, MANIFEST, check_file, manifest_of, target_of
+from perse.files.exports import Fields
 from perse.files.locking import locked
 from perse.files.own_files import write_own
 from perse.files.runlog import file_digest, read_lines, write_whole
@@ -34,6 +35,8 @@ AUDIT = "rewriting.jsonl"
 SKIPPED = "skipped.jsonl"
 TABLE = "table_sha256"
 """The manifest's key that links the work folder to its table."""
+_TABLE = Fields(needed=("item_id", "text"), known=("item_id", "text"))
+"""What the table's lines have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +63,7 @@ class TableOptions:
         }
         if problems := [message for message, holds in wrong.items() if holds]:
             raise BadInput(problems[0])
-        check_file(self.out, overwrite=self.overwrite, inputs=(self.items, self.rewriting.cache))
+        check_file(self.out, alike=[_TABLE], overwrite=self.overwrite, inputs=(self.items, self.rewriting.cache))
 
 
 def work_folder(out: Path) -> Path:
@@ -193,6 +196,6 @@ def _rewrite(options: TableOptions, on_progress: OnPart) -> tuple[Rewritten, Fau
         write_own(work / name, text, ours=None if theirs else "")  # not those of a table that was moved away
     if not done.texts:
         raise BadInput(f"none of {len(plots)} texts could be rewritten; {work}/{AUDIT} says why for each")
-    check_file(options.out, overwrite=options.overwrite)  # somebody may have put a file there in the meantime
+    check_file(options.out, alike=[_TABLE], overwrite=options.overwrite)  # somebody may have put a file there in the meantime
     write_whole(options.out, table)
     return done, faults

@@ -22,7 +22,7 @@ from perse.data.pseudonyms import numbered
 from perse.data.sources.facts import Facts, item_facts, review_facts
 from perse.data.sources.faults import Faults
 from perse.data.sources.lines import first_fields, is_csv
-from perse.data.sources.rows import Row, read_rows, read_score, usable
+from perse.data.sources.rows import NUL, Row, read_rows, read_score, usable
 from perse.data.sources.source import Head, Source, Wanted, table_columns
 from perse.data.sources.table import RATINGS
 from perse.errors import BadInput
@@ -271,6 +271,8 @@ def joined_texts(row: Row, field: str) -> str:
     texts = [part for part in parts if isinstance(part, str)]
     if len(texts) < len(parts):
         row.bad(field, f"found {shortened(value)}, expected a text or a list of texts", reason="not a text")
+    if any("\0" in text for text in texts):
+        row.bad(field, NUL, reason="a NUL character")
     return "\n".join(plain for text in texts if (plain := plain_text(text)))
 
 

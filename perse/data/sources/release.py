@@ -18,6 +18,7 @@ from typing import NoReturn
 from perse.data.sources.facts import Facts, text_in
 from perse.data.sources.faults import BadRow, Faults
 from perse.data.sources.lines import read_json_lines, read_records
+from perse.data.sources.rows import NUL
 from perse.data.sources.source import Head, Source
 from perse.errors import BadInput
 from perse.formats.json_text import shortened
@@ -242,6 +243,8 @@ class _Row:
         text = given[0] if isinstance(given, list) and len(given) == 1 else given
         if not isinstance(text, str) or not text.strip():
             self.bad("prompt", f"found {shortened(given)}, expected a text, or a list of one", reason="no prompt")
+        if "\0" in text:
+            self.bad("prompt", NUL, reason="a NUL character")
         return unwrapped(text)
 
     def answer(self, *keys: str) -> dict[str, str]:
@@ -250,6 +253,8 @@ class _Row:
         found = dict(json_fields(given, keys)) if isinstance(given, str) else {}
         if missing := [key for key in keys if not found.get(key, "").strip()]:
             self.bad("completion", f"found {shortened(given)}, expected an answer with {missing[0]}", reason="no answer")
+        if any("\0" in text for text in found.values()):
+            self.bad("completion", NUL, reason="a NUL character")
         return found
 
     def score(self, field: str, given: object) -> int:

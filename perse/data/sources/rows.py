@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 NAMES = frozenset({"reviewer_id", "item_id", "aspect", "item_a", "item_b"})
 """Fields that are names: no control character may stand in them."""
+NUL = "found a NUL character (U+0000), expected a text; was a file damaged, or is it UTF-16? save it as UTF-8"
+"""No reader writes it, and it ends a text in C and is refused by PostgreSQL; other control characters are taken out of prompts."""
 NO_COLUMN = "column missing"
 _UNDECIDED = {"both": "preference 'both'", "neither": "preference 'neither'", "tie": "preference 'tie'", "": "no preference"}
 
@@ -89,6 +91,8 @@ class Row:
 
     def _as_text(self, field: str, value: object) -> str:
         if isinstance(value, str):
+            if "\0" in value and field not in NAMES:
+                self.bad(field, NUL, reason="a NUL character")
             return value
         if value is None:
             return ""

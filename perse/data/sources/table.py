@@ -18,6 +18,7 @@ Rows that do not fit:
 | score "7", " 7 ", 7.0 | read |
 | score "8/10" | read where the scale ends at 10; "4/5" there is a bad row |
 | a control character, other than a line break, in a reviewer, item or aspect | bad row; texts may hold some |
+| a NUL character in a text | bad row |
 | score "7,5", "1_0", "good", fullwidth digits, true, NaN, null, infinite | bad row |
 | score off the scale | bad row |
 | a second review of the item by the reviewer, a second answer on the pair and aspect | bad row (Amazon: left out) |

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from perse.errors import BadInput
-from perse.files.disk import write_whole
+from perse.files.own_files import write_own
 from perse.files.runlog import MANIFEST, read_manifest, what_it_is
 from perse.judging.judge import Judge
 from perse.records import explain
@@ -21,8 +21,8 @@ FOUND = "leniency.json"
 
 
 def keep(folder: Path, result: Result) -> None:
-    """Write what was found into a folder of leniency, or of scores by the same judge."""
-    write_whole(folder / FOUND, result.model_dump_json(indent=1) + "\n")
+    """Write what was found into a folder of leniency, or of scores by the same judge; one that a person edited gets another name."""
+    write_own(folder / FOUND, result.model_dump_json(indent=1) + "\n")
 
 
 def leniency_of(folder: Path, judge: Judge, labels: Labels = WIDE) -> Result:

@@ -44,6 +44,8 @@ LATEST = "latest_universal"
 """Names that folder."""
 ASIDE = ".saving.perse-tmp"
 """Where a checkpoint is written; whatever is found there was cut off by a kill."""
+WITH_STATE = "weights_with_state"
+"""In what a list says of its maker: of how many weights the optimizer kept something."""
 READERS = 8
 """Files whose digests are computed at once."""
 
@@ -113,15 +115,18 @@ def write_list(written: Path, about: Mapping[str, Any]) -> None:
         to_disk(folder)
 
 
-def whole_checkpoint(folder: Path, *, facts: Mapping[str, Any]) -> Path | None:
+def whole_checkpoint(folder: Path, *, facts: Mapping[str, Any], run_id: str | None = None) -> Path | None:
     """The newest checkpoint in `folder` of which every byte is as it was written; None if there are none.
 
+    Args:
+        facts, run_id: of the run, as its checkpoints were sealed with; None where it has no id yet.
+
     Raises:
-        BadInput: one is of another run, or there are some but all are damaged.
+        BadInput: one is of another model or other data, or there are some but all are damaged or of another run of these.
     """
     broken: list[str] = []
     for path in reversed(checkpoints_in(folder)):
-        problem = problem_of(path, facts=facts)
+        problem = problem_of(path, facts=facts, run_id=run_id)
         if problem is None:
             return path
         log.warning("%s is left out: %s", path, problem)
@@ -129,12 +134,12 @@ def whole_checkpoint(folder: Path, *, facts: Mapping[str, Any]) -> Path | None:
     if broken:
         raise BadInput(
             f"none of the {len(broken)} checkpoints in {folder} is whole ({'; '.join(broken)}); bring one back from a copy, or "
-            "remove the folder to begin at the first step"
+            "move the folder away to begin at the first step"
         )
     return None
 
 
-def problem_of(checkpoint: Path, *, facts: Mapping[str, Any]) -> str | None:
+def problem_of(checkpoint: Path, *, facts: Mapping[str, Any], run_id: str | None = None) -> str | None:
     """What is wrong with a checkpoint's files, in a few words, or None.
 
     Raises:
@@ -150,6 +155,8 @@ def problem_of(checkpoint: Path, *, facts: Mapping[str, Any]) -> str | None:
             f"{checkpoint} is of another run: its {other[0]} is {made_of.get(other[0])!r}, expected {facts[other[0]]!r}; give the "
             "model and the data it was trained on, or choose another output folder"
         )
+    if run_id is not None and not _of_run(found, facts, run_id):
+        return "it is of another run of the same model and data, perhaps with other settings"
     return (
         _first_difference(checkpoint, listed) or _planted(checkpoint, listed) or state_problem(checkpoint, step_of(checkpoint))
     )
@@ -237,6 +244,8 @@ def _planted(checkpoint: Path, listed: Mapping[str, object]) -> str | None:
 def _first_difference(checkpoint: Path, listed: Mapping[str, tuple[int, str]]) -> str | None:
     for name, (size, _) in listed.items():
         path = checkpoint / name
+        if not leads_within(checkpoint, name):
+            return f"{name} is a link, or lies behind one, and was saved as a file"
         if not path.is_file():
             return f"{name} is missing"
         if path.stat().st_size != size:

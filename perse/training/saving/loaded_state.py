@@ -25,10 +25,28 @@ def settings_of(optimizer: Any, scheduler: Any) -> tuple[list[Settings], Setting
     return groups, dict(vars(_inner(scheduler, "scheduler")))
 
 
-def check_loaded(before: tuple[list[Settings], Settings], optimizer: Any, scheduler: Any) -> None:
+def weights_with_state(optimizer: Any) -> int:
+    """Of how many weights an optimizer keeps something. It has nothing of one that no example has reached yet, such as an expert's."""
+    return sum(bool(kept) for kept in _inner(optimizer, "optimizer").state.values())
+
+
+def check_weights(model: Any) -> None:
+    """
+    Raises:
+        ValueError: what is trained of a model has become no finite numbers.
+    """
+    for name, weight in model.named_parameters():
+        if weight.requires_grad and not bool(weight.detach().isfinite().all()):
+            raise ValueError(f"its weights {name} are no finite numbers")
+
+
+def check_loaded(
+    before: tuple[list[Settings], Settings], optimizer: Any, scheduler: Any, *, with_state: int | None = None
+) -> None:
     """
     Args:
         before: `settings_of` these two before a checkpoint was read.
+        with_state: the `weights_with_state` when it was saved; None of an older one.
     Raises:
         ValueError: something has become what it cannot be.
     """
@@ -48,6 +66,10 @@ def check_loaded(before: tuple[list[Settings], Settings], optimizer: Any, schedu
             raise ValueError(f"the optimizer lacks the {lacking[0]} of a weight")
         if "step" in kept and not _is_number(kept["step"]):
             raise ValueError("the optimizer has a step of a weight that is no number")
+        if odd := next((name for name, value in kept.items() if not _can_be(name, value)), None):
+            raise ValueError(f"the optimizer has numbers in the {odd} of a weight that cannot be there, such as NaN")
+    if with_state is not None and (number := weights_with_state(optimizer)) != with_state:
+        raise ValueError(f"the optimizer keeps something of {number} weights, expected {with_state}")
 
 
 def _compare(known: Settings, found: Settings, whose: str) -> None:
@@ -71,6 +93,14 @@ def _is_number(value: object) -> bool:
     if isinstance(value, Tensor):
         return value.numel() == 1 and not value.is_complex() and math.isfinite(value.item())
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _can_be(name: str, value: object) -> bool:
+    """Whether what an optimizer keeps of a weight is finite, and of squares not below 0."""
+    if not (isinstance(value, Tensor) and value.is_floating_point() and value.numel()):
+        return True
+    low, high = (each.item() for each in value.aminmax())
+    return math.isfinite(low) and math.isfinite(high) and (low >= 0 or not name.startswith("exp_avg_sq"))
 
 
 def _inner(one: Any, name: str) -> Any:

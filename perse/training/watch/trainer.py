@@ -36,14 +36,16 @@ from perse.training.saving.checkpoints import (
     FOR_ANY,
     LATEST,
     LIST,
+    WITH_STATE,
     check_copied,
+    made_by,
     remove_others,
     saving,
     seal,
     sealed_files,
 )
 from perse.training.saving.gather_weights import gather_weights, write_weights
-from perse.training.saving.loaded_state import check_loaded, settings_of
+from perse.training.saving.loaded_state import check_loaded, check_weights, settings_of, weights_with_state
 from perse.training.saving.reshard import give_groups_their_own
 from perse.training.watch.plan import SHARE
 
@@ -169,20 +171,27 @@ class WatchedTrainer(Trainer):
             with saving("the weights", folder.parent):
                 write_weights(self.accelerator.unwrap_model(self.model, keep_torch_compile=False), weights, folder)
 
+    @property
+    def _is_whole(self) -> bool:
+        """Whether this process has all of the model and of the optimizer's state."""
+        return not self.is_deepspeed_enabled and not self.is_fsdp_enabled
+
     # What a checkpoint holds is read with `weights_only=True` (but for sharded ones), so a pickle's code is refused, and that is a sentence.
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
         with _gone_on_from(resume_from_checkpoint):
             super()._load_from_checkpoint(resume_from_checkpoint, model)
+            if self._is_whole:
+                check_weights(self.model)
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
-        whole = checkpoint is not None and not self.is_deepspeed_enabled and not self.is_fsdp_enabled
-        before = settings_of(self.optimizer, self.lr_scheduler) if whole else None
+        before = settings_of(self.optimizer, self.lr_scheduler) if checkpoint is not None and self._is_whole else None
         with _gone_on_from(checkpoint):
             super()._load_optimizer_and_scheduler(checkpoint)
-            if before is not None:
+            if checkpoint is not None and before is not None:
                 check_shapes(self.optimizer)
-                check_loaded(before, self.optimizer, self.lr_scheduler)
+                with_state = made_by(Path(checkpoint)).get(WITH_STATE)
+                check_loaded(before, self.optimizer, self.lr_scheduler, with_state=with_state)
             if checkpoint is not None and self.is_deepspeed_enabled:
                 rates: Any = self.lr_scheduler.get_last_lr()  # type: ignore[union-attr]
                 give_groups_their_own(self.optimizer, rates=rates, decays=self._decays)
@@ -212,8 +221,9 @@ class WatchedTrainer(Trainer):
                 super()._save_checkpoint(model, trial)
                 wait_for_all(process)
                 if process.is_main_process:
-                    made_by = {"world_size": process.world_size, "sharding": process.sharding}
-                    seal(aside / name, self.kept.folder, facts=facts, made_by=made_by, run_id=run_id)
+                    kept = {WITH_STATE: weights_with_state(self.optimizer)} if self._is_whole else {}
+                    maker = {"world_size": process.world_size, "sharding": process.sharding, **kept}
+                    seal(aside / name, self.kept.folder, facts=facts, made_by=maker, run_id=run_id)
         except SaveFailed:
             shutil.rmtree(aside, ignore_errors=True)
             raise

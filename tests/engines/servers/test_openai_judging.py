@@ -124,7 +124,7 @@ def test_a_filter_that_answers_400_refuses_and_loses_nothing(server: Stub, chatt
 def test_an_answer_without_a_label_is_unparsed(server: Stub, chatting: Judge, text: str | None) -> None:
     server.routes["POST /v1/chat/completions"] = lambda _: said(text)
     [judgement] = chatting.ask(QUESTIONS["pointwise_score"], pointwise_examples(1, 1))
-    assert judgement.status is Status.UNPARSED and "expected '[Score] ' and one of 1..10" in (judgement.error or "")
+    assert judgement.status is Status.UNPARSED and "expected '[Score] ' and one of 1 to 10" in (judgement.error or "")
 
 
 @pytest.mark.parametrize(("text", "shown"), [("a" * 200, "a" * 200), ("a" * 201, "a" * 200 + "...")])

@@ -209,6 +209,18 @@ def no_moments(found: Any) -> None:
         del kept["exp_avg_sq"]
 
 
+def one_forgotten(found: Any) -> None:
+    del found["state"][next(iter(found["state"]))]
+
+
+def not_a_number(found: Any) -> None:
+    next(iter(found["state"].values()))["exp_avg"].fill_(float("nan"))
+
+
+def negative_square(found: Any) -> None:
+    next(iter(found["state"].values()))["exp_avg_sq"].flatten()[0] = -1.0
+
+
 def no_step(found: Any) -> None:
     for kept in found["state"].values():
         kept["step"] = torch.zeros(2)
@@ -224,6 +236,13 @@ def no_step(found: Any) -> None:
         ("optimizer.pt", edited("optimizer.pt", lr=float("nan")), "lr of the optimizer is nan, expected one like"),
         ("optimizer.pt", edited("optimizer.pt", betas=None), "betas of the optimizer is None, expected one like"),
         ("optimizer.pt", no_moments, "the optimizer lacks the exp_avg_sq of a weight"),
+        ("optimizer.pt", one_forgotten, "the optimizer keeps something of 27 weights, expected 28"),
+        (
+            "optimizer.pt",
+            not_a_number,
+            "the optimizer has numbers in the exp_avg of a weight that cannot be there, such as NaN",
+        ),
+        ("optimizer.pt", negative_square, "the optimizer has numbers in the exp_avg_sq of a weight that cannot be there"),
         ("optimizer.pt", no_step, "the optimizer has a step of a weight that is no number"),
     ],
 )
@@ -240,6 +259,33 @@ def test_a_setting_of_a_checkpoint_that_is_of_another_kind_is_named(
     code, said = changed(trained, tmp_path, damage)
     assert code == 2 and f"checkpoint-4 cannot be used (ValueError: {why}" in said, said
     assert "move it away, and the same command resumes from the one before" in said
+
+
+def test_weights_of_a_checkpoint_that_are_no_numbers_are_named_and_not_the_examples(
+    trained: tuple[Path, list[str]], tmp_path: Path
+) -> None:
+    def damage(run: Path) -> None:
+        from safetensors.torch import load_file, save_file
+
+        file = run / "checkpoints" / "checkpoint-4" / "adapter_model.safetensors"
+        weights = load_file(file)
+        next(iter(weights.values())).fill_(float("nan"))
+        save_file(weights, file)
+        resealed(file.parent)
+
+    code, said = changed(trained, tmp_path, damage)
+    assert code == 2 and "checkpoint-4 cannot be used (ValueError: its weights " in said and "no finite numbers" in said, said
+
+
+@pytest.mark.parametrize("name", ["weights", "deep"])
+def test_a_checkpoint_is_not_read_through_a_link_in_it(tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    before, newest = sealed(tmp_path, 1), sealed(tmp_path, 2)
+    (newest / name).rename(tmp_path / "elsewhere")
+    (newest / name).symlink_to(tmp_path / "elsewhere")
+    assert whole_checkpoint(tmp_path, facts=FACTS) == before
+    assert (
+        "checkpoint-2 is left out: " in caplog.text and "is a link, or lies behind one, and was saved as a file" in caplog.text
+    )
 
 
 @pytest.mark.slow

@@ -231,6 +231,17 @@ def test_another_runs_checkpoint_at_the_place_of_a_new_one_is_kept_whole(
     assert contents(tmp_path / "checkpoint-2.kept-1") == was
 
 
+def test_a_run_goes_on_from_no_checkpoint_of_another_run_of_the_same_model_and_data(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    own = sealed(tmp_path, 1, run_id="this")
+    sealed(tmp_path, 2, run_id="another")
+    assert whole_checkpoint(tmp_path, facts=FACTS, run_id="this") == own
+    assert "checkpoint-2 is left out: it is of another run of the same model and data" in caplog.text
+    with pytest.raises(BadInput, match="none of the 2 checkpoints in .* is whole .*checkpoint-1: it is of another run"):
+        whole_checkpoint(tmp_path, facts=FACTS, run_id="a third")
+
+
 def test_a_checkpoint_of_an_older_perse_is_its_runs_by_its_facts(tmp_path: Path) -> None:
     for step in (1, 2):
         sealed(tmp_path, step)
