@@ -29,7 +29,7 @@ from perse.evaluation.comparing.results import (
 )
 from perse.evaluation.comparing.sides import Side, choosers, needing_no_judge, scorers, shared_reading
 from perse.evaluation.comparing.words import MAE, sentence
-from perse.evaluation.differences import MAJORITY, PROFILE_AVERAGE, above_coin, as_labels, constant_hits, labels_alone
+from perse.evaluation.differences import MAJORITY, PROFILE_AVERAGE, above_coin, as_labels, best_constant, labels_alone
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.pairwise_rows import true_choices
 from perse.evaluation.predictions import answer_scale, gold_scores
@@ -113,9 +113,8 @@ def compare(
         if not chosen:
             contrasts = tuple(_of_unlike(contrast, gold, answer_scale(items)) for contrast in contrasts)
         elif other.baseline:
-            constants = [constant_hits(true_choices(items))]
-            constants += [simple[MAJORITY].readings["label"]] if MAJORITY in simple else []
-            best = max(constants, key=lambda hits: float(hits.mean()))
+            majority = simple[MAJORITY].readings["label"] if MAJORITY in simple else None
+            _, best = best_constant(majority, true_choices(items))
             contrasts = tuple(_of_constant(contrast, (one, other), best, bootstrap) for contrast in contrasts)
         by_name = {contrast.metric: contrast for contrast in (*contrasts, *brought.contrasts((one, other)))}
         pairings.append(_pairing(one, other, tuple(by_name[name] for name in names)))
