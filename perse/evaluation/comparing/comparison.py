@@ -114,8 +114,8 @@ def compare(
             contrasts = tuple(_of_unlike(contrast, gold, answer_scale(items)) for contrast in contrasts)
         elif other.baseline:
             majority = simple[MAJORITY].readings["label"] if MAJORITY in simple else None
-            _, best = best_constant(majority, true_choices(items))
-            contrasts = tuple(_of_constant(contrast, (one, other), best, bootstrap) for contrast in contrasts)
+            rule = best_constant(majority, true_choices(items))
+            contrasts = tuple(_of_constant(contrast, (one, other), rule, bootstrap) for contrast in contrasts)
         by_name = {contrast.metric: contrast for contrast in (*contrasts, *brought.contrasts((one, other)))}
         pairings.append(_pairing(one, other, tuple(by_name[name] for name in names)))
         on_progress(number + 1, len(paired))
@@ -272,12 +272,13 @@ def _of_chance(contrast: Contrast, one: FloatArray, gold: FloatArray, both: Bool
     return contrast.model_copy(update={"against_chance": interval})
 
 
-def _of_constant(contrast: Contrast, sides: tuple[Side, Side], constant: FloatArray, bootstrap: Bootstrap) -> Contrast:
+def _of_constant(contrast: Contrast, sides: tuple[Side, Side], rule: tuple[str, FloatArray], bootstrap: Bootstrap) -> Contrast:
     """The contrast of pairs with a baseline, and beside it by how much the judge is better than what needs neither: a constant has much more than
     a coin where most readers choose alike."""
+    name, constant = rule
     apart = sides[0].readings[shared_reading(*sides)] - constant
     interval = bootstrap.shares_apart(apart, np.ones(len(apart), dtype=bool)).interval
-    return contrast.model_copy(update={"against_constant": interval})
+    return contrast.model_copy(update={"against_constant": interval, "constant": name})
 
 
 def _of_rounded(contrast: Contrast, gold: FloatArray, given: tuple[FloatArray, FloatArray], bootstrap: Bootstrap) -> Contrast:
