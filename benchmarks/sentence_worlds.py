@@ -49,7 +49,7 @@ def taste(draw: np.random.Generator, size: int, *, there: bool) -> dict[str, boo
     first, second = (np.clip(worth + sign * place + draw.normal(0, 0.1, (texts, readers)), 0, 1) for sign in (1, -1))
     names = tuple(f"r{n}" for n in range(readers))
 
-    def cells(table: np.ndarray) -> dict[tuple[str, str], dict[str, float]]:  # type: ignore[type-arg]
+    def cells(table: np.ndarray) -> dict[tuple[str, str], dict[str, float]]:
         return {(f"d{n // 4}", f"M{n % 4}"): dict(zip(names, row, strict=True)) for n, row in enumerate(table.tolist())}
 
     found = Readership(names, cells((first + second) / 2), cells(first - second), {}, incomplete=0)
