@@ -89,7 +89,7 @@ def _examples(generator: np.random.Generator, reviewers: int, items: int, prefix
         leniency = generator.normal(6.5, 1.2)
         read = generator.choice(len(quality), items + 3, replace=False)
         scores = np.clip(np.round(leniency + quality[read] + generator.normal(0, 1, len(read))), 1, 10).astype(int).tolist()
-        profile = tuple(ProfileReview(text="", score=scores[nth], item_id=f"i{read[nth]}") for nth in range(3))
+        profile = tuple(ProfileReview(text="A text.", score=scores[nth], item_id=f"i{read[nth]}") for nth in range(3))
         for nth in range(3, items + 3):
             example = PointwiseExample(
                 id=f"{prefix}{reviewer}-{nth}",

@@ -119,7 +119,7 @@ class Stacked(Strict):
 
 
 class OnOwnScale(Strict):
-    """The answer on the reader's own scale, where that is another than 1 to 10: moved linearly, not rounded."""
+    """The answer on the reader's own scale, where that is another than 1 to 10: what the labels stand for (`on_own_scale`), not rounded to its scores."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 

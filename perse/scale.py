@@ -7,7 +7,9 @@ exact label distribution and the parser cannot drift apart.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import SupportsFloat
 
 from perse.errors import BadInput
@@ -79,10 +81,28 @@ def check_own(scale: OwnScale) -> OwnScale:
     return low, high
 
 
-def on_own_scale(value: float, scale: OwnScale) -> float:
-    """A value on 1-10, such as an expected score, moved linearly to the reader's own scale: the inverse of `rescale` before it rounds."""
+def whole_scores(scale: OwnScale) -> tuple[float, ...]:
+    """The scores from the lowest to the highest in steps of one, where these are no more than there are labels; else none."""
     low, high = scale
-    return round(low + (value - 1) * (high - low) / 9, 6)
+    scores = tuple(low + n for n in range(10) if low + n <= high)
+    return scores if scores[-1] == high else ()
+
+
+def on_own_scale(value: float, scale: OwnScale) -> float:
+    """A label, or a value between labels, as a score on the reader's own scale: the inverse of `rescale`.
+
+    A label that stands for a whole score of a scale of at most ten is that score: three of five stars stand as 6, and 6 is three stars. What is
+    between two such labels is linear between their scores. On other scales all is linear: a label is the middle of the scores that stand as it.
+    """
+    low, high = scale
+    known = [(rescale(score, low, high), score) for score in whole_scores(scale)] or [(1, low), (10, high)]
+    (left, below), (right, above) = next(pair for pair in pairwise(known) if value <= pair[1][0] or pair[1] == known[-1])
+    return round(below + (value - left) * (above - below) / (right - left), 6)
+
+
+def expected_on_own_scale(distribution: Mapping[str, float], scale: OwnScale) -> float:
+    """The mean of `on_own_scale` over labels: of stars it is not what the expected label stands for, since labels are not evenly apart in them."""
+    return round(math.fsum(p * on_own_scale(float(label), scale) for label, p in distribution.items()), 6)
 
 
 def rescale(score: float, low: float, high: float) -> int:
@@ -106,9 +126,8 @@ def stands_as(scale: OwnScale) -> str | None:
     low, high = scale
     if (low, high) == (1, 10):
         return None
-    scores = [low + n for n in range(10) if low + n <= high]
-    each = ", ".join(f"{score:g} as {rescale(score, low, high)}" for score in scores)
-    told = f": {each}" if scores[-1] == high else ""
+    each = ", ".join(f"{score:g} as {rescale(score, low, high)}" for score in whole_scores(scale))
+    told = f": {each}" if each else ""
     return f"scores of {low:g} to {high:g} stand here as 1 to 10{told}; a step here is {(high - low) / 9:.2g} of theirs"
 
 

@@ -1,7 +1,7 @@
 """What a verdict stands on: a judge's value minus that of every rule that it must beat, on the same items and resamples.
 
 Scores are compared by Kendall's tau-b, of which chance and every constant have 0, and pairs by accuracy, of which a constant may have much
-more than chance. Of taste, Kendall's tau-b within readers is compared with the unpersonalized row, which knows no reader.
+more than chance (`best_constant`). Of taste, Kendall's tau-b within readers is compared with the unpersonalized row, which knows no reader.
 """
 
 from __future__ import annotations
@@ -114,14 +114,14 @@ def tied_alike(theirs: FloatArray, mine: FloatArray) -> FloatArray:
 def choice_differences(
     judge: str, hits: Mapping[str, FloatArray], gold: Sequence[str], bootstrap: Bootstrap
 ) -> list[Difference]:
-    """From a coin, from the majority of the training side or else the best constant on these very pairs, and from copying.
+    """From a coin, from the best rule that always answers alike (`best_constant`), and from copying.
 
     Args:
         hits: by row, (n,), 1 where it is right.
         gold: the readers' answers.
     """
     row = f"{judge} (likeliest)"
-    rules = {MAJORITY: hits[MAJORITY]} if MAJORITY in hits else {CONSTANT: constant_hits(gold)}
+    rules = dict([best_constant(hits.get(MAJORITY), gold)])
     rules |= {COPY: hits[COPY]} if COPY in hits else {}
     everything = np.ones(len(gold), dtype=bool)
     found = {CHANCE: above_coin(bootstrap.share(hits[row], everything))}
@@ -132,10 +132,21 @@ def choice_differences(
     ]
 
 
-def constant_hits(gold: Sequence[str]) -> FloatArray:
-    """(n,) 1 where the commonest of the readers' answers is right."""
+def best_constant(majority: FloatArray | None, gold: Sequence[str]) -> tuple[str, FloatArray]:
+    """The rule of pairs that needs no look at a text: the majority answer of the training side, or the commonest answer to these very pairs
+    where that is right more often, as it is where the training side has another majority or is not at hand.
+
+    Args:
+        majority: (n,) 1 where the training side's majority answer is right; None without a training side.
+        gold: the readers' answers.
+    Returns:
+        Its name, and (n,) 1 where it is right.
+    """
     [(commonest, _)] = Counter(sorted(gold)).most_common(1)
-    return np.array([answer == commonest for answer in gold], dtype=np.float64)
+    constant = np.array([answer == commonest for answer in gold], dtype=np.float64)
+    if majority is not None and majority.mean() >= constant.mean():
+        return MAJORITY, majority
+    return CONSTANT, constant
 
 
 def above_coin(accuracy: Estimate) -> Estimate:

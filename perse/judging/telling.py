@@ -7,7 +7,7 @@ from typing import Any
 
 from perse.judgement import Judgement, OnOwnScale, Status
 from perse.records import PointwiseExample
-from perse.scale import SCORES, OwnScale, on_own_scale
+from perse.scale import SCORES, OwnScale, expected_on_own_scale, on_own_scale
 from perse.stacking.applying import with_stacked
 from perse.stacking.file import Stacking
 
@@ -30,10 +30,11 @@ def _on(scale: OwnScale, judgement: Judgement) -> OnOwnScale | None:
     if judgement.label not in SCORES.labels:
         return None
     stacked = judgement.stacked
+    expected = None if judgement.expected is None else on_own_scale(judgement.expected, scale)
     return OnOwnScale(
         low=scale[0],
         high=scale[1],
         label=on_own_scale(float(judgement.label), scale),
-        expected=None if judgement.expected is None else on_own_scale(judgement.expected, scale),
-        stacked=None if stacked is None else on_own_scale(stacked.expected, scale),
+        expected=expected_on_own_scale(judgement.distribution, scale) if judgement.distribution else expected,
+        stacked=expected_on_own_scale(stacked.distribution, scale) if stacked else None,
     )

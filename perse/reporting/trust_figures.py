@@ -13,7 +13,7 @@ import numpy as np
 from perse.drawing.figure import Cell, Figure
 from perse.drawing.marks import DIM, LINE, draw, empty, legend_above, panels, say, style
 from perse.evaluation.calibration.reliability import BINS, Bin, calibration_error, reliability_bins
-from perse.evaluation.calibration.risk_coverage import SHARES, curve
+from perse.evaluation.calibration.risk_coverage import SHARES, curve, equally_sure
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.results import Evaluation
 from perse.reporting.report_data import RunData
@@ -140,11 +140,14 @@ def risk_coverage(runs: Mapping[str, RunData]) -> Figure:
         dotted = Line2D([], [], color=DIM, linestyle=(0, (1.5, 1.5)), label="best order")
         legend_above(sheet, [first, dashed, dotted])
 
-    said = [
-        f"{judge} errs by {ours[0]:.2f} over all {items} answers and by {ours[5]:.2f} over the surest half"
-        for judge, (ours, _, items) in found.items()
-        if items
-    ]
+    def words(judge: str) -> str:
+        ours, _, items = found[judge]
+        run, said = runs[judge], f"{judge} errs by {ours[0]:.2f} over all {items} answers"
+        if equally_sure(run.entropy[run.told]):
+            return f"{said} and is equally sure of all"
+        return f"{said} and by {ours[SHARES.index(0.5)]:.2f} over the surest half"
+
+    said = [words(judge) for judge, (*_, items) in found.items() if items]
     return draw(
         name,
         paint,

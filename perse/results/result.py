@@ -7,7 +7,7 @@ agree. Every number comes with its interval or the reason why it has none; undef
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -61,6 +61,14 @@ class Estimate(_Part):
     def of_fewer_resamples(self) -> bool:
         """Whether the interval is of fewer resamples than were drawn; marked with an asterisk."""
         return self.interval.low is not None and self.interval.undefined_resamples > 0
+
+    @property
+    def turned(self) -> Self:
+        """The same with the other sign: of a difference, that of the other side."""
+        low, high = self.interval.low, self.interval.high
+        ends = {} if low is None or high is None else {"low": 0.0 - high, "high": 0.0 - low}
+        value = None if self.value is None else 0.0 - self.value
+        return self.model_copy(update={"value": value, "interval": self.interval.model_copy(update=ends)})
 
 
 Cell = Estimate | str | None

@@ -14,19 +14,41 @@ from perse import Judge
 from perse.answering.base import JudgeSettings
 from perse.errors import BadInput
 from perse.judgement import Judgement
-from perse.scale import check_own, on_own_scale, rescale, stands_as
+from perse.scale import check_own, expected_on_own_scale, on_own_scale, rescale, stands_as
 from perse.serving.embedded import embedded_app, embedded_models
 
 ASKED = ("--question", "pointwise_score", "--dtype", "float32", "--temperature", 0)
 
 
-@pytest.mark.parametrize("scale", [(1.0, 5.0), (0.0, 100.0), (-3.0, 3.0)])
-def test_what_goes_in_comes_out(scale: tuple[float, float]) -> None:
+SCALES = [(1, 5), (0, 5), (1, 3), (1, 7), (-3, 3), (1, 10), (0, 1), (0, 9), (0, 100), (1, 100), (0.5, 5)]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_label_told_on_ones_own_scale_stands_as_that_label(scale: tuple[float, float]) -> None:
     low, high = scale
-    assert on_own_scale(1, scale) == low and on_own_scale(10, scale) == high
-    assert on_own_scale(5.5, scale) == pytest.approx((low + high) / 2)
-    for label in range(1, 11):
-        assert rescale(on_own_scale(label, scale), low, high) == label
+    told = [on_own_scale(label, scale) for label in range(1, 11)]
+    assert told == sorted(set(told)) and (told[0], told[-1]) == scale
+    assert [rescale(score, low, high) for score in told] == list(range(1, 11))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_what_goes_in_comes_out_as_far_as_ten_labels_tell_it(scale: tuple[float, float]) -> None:
+    low, high = scale
+    steps = [low + n for n in range(int(high - low) + 1)]
+    off = [abs(on_own_scale(rescale(score, low, high), scale) - score) for score in steps]
+    assert max(off) == 0 if len(steps) <= 10 and steps[-1] == high else max(off) <= (high - low) / 18 + 1e-6
+
+
+def test_three_stars_stay_three_and_what_is_between_is_between() -> None:
+    assert on_own_scale(6, (1, 5)) == 3 and on_own_scale(7, (1, 5)) == 3.5 and on_own_scale(5.5, (1, 5)) == 2.833333
+    assert on_own_scale(5.5, (0, 100)) == 50
+
+
+def test_the_mean_in_stars_is_that_of_the_stars_that_the_labels_are() -> None:
+    # Half of it three stars, which stand as 6, and half five, as 10: four stars on average, though the expected label is 8 both ways.
+    assert expected_on_own_scale({"6": 0.5, "10": 0.5}, (1, 5)) == 4
+    # One star (1) and three (6): two stars. The expected label, 3.5, would be 2.17.
+    assert expected_on_own_scale({"1": 0.5, "6": 0.5}, (1, 5)) == 2 and on_own_scale(3.5, (1, 5)) > 2.1
 
 
 @pytest.mark.parametrize(
@@ -151,6 +173,7 @@ def test_a_data_set_of_stars_is_scored_in_stars_and_exported_with_its_scale(answ
         for line in (run / "judgements.jsonl").read_text("utf-8").splitlines():
             told = Judgement.model_validate_json(line)
             assert told.own_scale is not None and (told.own_scale.low, told.own_scale.high) == (1, 5)
+            assert told.own_scale.expected == pytest.approx(expected_on_own_scale(told.distribution or {}, (1, 5)), abs=1e-5)
 
 
 def test_the_server_takes_and_tells_it(answering_model: Path) -> None:

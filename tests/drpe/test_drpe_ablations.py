@@ -152,6 +152,9 @@ def test_a_part_that_brings_all_of_it_is_named(tmp_path: Path) -> None:
     run = read_run(Poll(sensible).vote(tmp_path / "run", DOCUMENTS, (*STATIC, *INVENTED)))
     result = told(found_in(run))
     assert "shown to be lower (pooled): " in result.answer and "w/o dynamic roles (3.0 of 7.0 roles)" in result.answer
+    assert result.answer.endswith(
+        " Fewer roles are noisier, whoever they are: of these that is no sign yet that a part is missed."
+    )
 
 
 def test_published_rows_stand_beside_their_own_variant(of_everybody: Result) -> None:

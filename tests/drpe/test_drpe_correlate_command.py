@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,13 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import perse
+from drpe_correlate_builders import documents, graded
 from vote_builders import Poll, texts_of
 
 from perse.drpe.correlation import published
-from perse.drpe.correlation.correlating import Correlations, least_p
+from perse.drpe.correlation.correlating import Correlations, correlate, least_p
 from perse.drpe.correlation.of_many import of_many
 from perse.drpe.correlation.telling import answer, best_of
 from perse.drpe.documents import read_documents
+from perse.drpe.selection import select
 from perse.drpe.votes.run_folder import read_run
 from perse.drpe.votes.telling import vote_result
 from perse.evaluation.stats.estimates import Bootstrap
@@ -271,11 +274,12 @@ def correlations(rows: Any, of_many: dict[tuple[str, str], float]) -> Correlatio
     )  # fmt: skip
 
 
-def test_a_lower_correlation_that_is_shown_is_named_where_the_highest_is_not() -> None:
-    def agreeing(value: float, low: float) -> SimpleNamespace:
-        interval = Interval(low=low, high=0.9)
-        return SimpleNamespace(mean={"pooled": {"pearson": Estimate(value=value, interval=interval, items=40)}})
+def agreeing(value: float, low: float) -> SimpleNamespace:
+    interval = Interval(low=low, high=0.9)
+    return SimpleNamespace(mean={"pooled": {"pearson": Estimate(value=value, interval=interval, items=40)}})
 
+
+def test_a_lower_correlation_that_is_shown_is_named_where_the_highest_is_not() -> None:
     rows = {"wide": agreeing(0.4, -0.1), "narrow": agreeing(0.3, 0.1)}
     found = correlations(rows, {("narrow", "pooled"): 0.01})
     assert answer(found) == (
@@ -310,3 +314,28 @@ def test_the_highest_of_eight_that_know_nothing_is_not_said_to_agree_most() -> N
     assert answer(replace(found, of_many={(best, "pooled"): 0.01})).startswith(f"{best} agrees most")
     true = {"knows": people + np.random.default_rng(0).normal(size=80), **eight}
     assert of_many(people, true, draws)["knows", "pooled"] < 0.05
+
+
+def of_scores(scores: Mapping[str, Sequence[float]], people: Sequence[float]) -> str:
+    """What is said of methods that gave so much; four candidates a document."""
+    keys = [(f"d{n // 4}", f"s{n % 4}") for n in range(len(people))]
+    grades = {document: {s: people[n] for n, (d, s) in enumerate(keys) if d == document} for document, _ in keys}
+    given = documents(*(graded(name, of_one) for name, of_one in grades.items()))
+    columns = {name: dict(zip(keys, values, strict=True)) for name, values in scores.items()}
+    return answer(correlate(select(given, which="all"), columns, resamples=100, seed=0))
+
+
+def test_methods_of_one_correlation_agree_alike_and_one_that_is_constant_has_none_to_differ_from() -> None:
+    people = [float(score) for score in np.random.default_rng(0).normal(size=80)]
+    first = [score + noise for score, noise in zip(people, np.random.default_rng(1).normal(size=80).tolist(), strict=True)]
+    told = of_scores({"one": first, "twin": [7 + 100 * score for score in first], "flat": [3.0] * 80}, people)
+    assert told.startswith("one and twin, alike, agree most with people over 80 candidates of 20 documents")
+    assert told.endswith("]; flat, whose scores do not vary, has none.")
+    assert "there is no other method beside them." in of_scores({"one": first, "twin": first}, people)
+
+
+def test_a_p_that_is_above_the_level_is_not_rounded_to_it() -> None:
+    rows = {"low": agreeing(0.3, 0.1), "lower": agreeing(0.1, -0.3)}
+    found = replace(correlations(rows, {}), of_many={("low", "pooled"): 0.0504})
+    assert "not shown" in answer(found) or "no method is shown" in answer(found)
+    assert "p = 0.0504:" in answer(found)

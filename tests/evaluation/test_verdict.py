@@ -234,6 +234,19 @@ def test_pairs_are_compared_with_copying_the_shown_answer_with_a_coin_and_with_t
     assert [one.baseline for one in known.differences] == ["chance", "majority", "copy the example"]
 
 
+def test_of_pairs_the_better_constant_is_held_against_a_judge_whatever_the_training_side_said_most() -> None:
+    # Three of four readers' answers are A, as every answer of the judge is; the training side's majority is B.
+    pairs = [pair(f"{r}-{n}", f"u{r}", "A" if n else "B", profile=({"Ending": "B"},)) for r in range(30) for n in range(4)]
+    other = [pair(f"t{n}", f"t{n}", "B") for n in range(6)]
+    found = evaluate(pairs, [answered(one.id, "A") for one in pairs], train=other)
+    assert [one.baseline for one in found.differences] == ["chance", "constant", "copy the example"]
+    assert found.verdict[0].startswith("judge: not shown to be better than always giving the same answer: accuracy 0.75 ")
+    right = evaluate(pairs, [answered(one.id, one.reference.preference) for one in pairs], train=other)
+    assert right.verdict[0].startswith(
+        "judge: better than copying the shown answer and than always giving the same answer and than chance"
+    )
+
+
 def test_a_judge_that_answers_as_its_baseline_does_is_not_said_to_be_better() -> None:
     pairs = [pair(f"{r}-{n}", f"u{r}", "B" if n else "A", profile=({"Ending": "B"},)) for r in range(12) for n in range(4)]
     [sentence] = evaluate(pairs, [answered(e.id, "B") for e in pairs], train=None).verdict

@@ -82,9 +82,17 @@ def test_a_caption_claims_no_lead_that_the_verdict_takes_back_for_ties(again: st
     assert f"is better, which ties may make: {first}-0.50 [-0.80, -0.10] from {in_words(again)}." in said
 
 
-def test_a_fall_of_the_error_among_the_surest_is_not_shown_without_a_word_of_chance(pointwise: dict[str, Figure]) -> None:
-    assert "over the surest half" in (said := pointwise["risk-coverage"].alt)
+def test_a_fall_of_the_error_among_the_surest_is_not_shown_without_a_word_of_chance(pairwise: dict[str, Figure]) -> None:
+    assert "over the surest half" in (said := pairwise["risk-coverage"].alt)
     assert "chance may make a difference: perse study risk-coverage says whether it is shown" in said
+
+
+def test_a_judge_that_is_equally_sure_of_all_its_answers_has_no_surest_half(pointwise: dict[str, Figure]) -> None:
+    # It gives its label 80% each time; the entropies differ by the order of their sums alone.
+    run = scores("ours", GOLD, NEAR)
+    assert 0 < np.ptp(run.entropy) < 1e-12
+    said = pointwise["risk-coverage"].alt
+    assert "over all 40 answers and is equally sure of all (" in said and "surest half" not in said
 
 
 def test_a_caption_says_why_a_difference_has_no_interval() -> None:

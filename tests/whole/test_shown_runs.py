@@ -166,6 +166,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "rehearsal_errors": (),
     "rehearsal_page": ("--json",),
     "row_attention": (),
+    "sentence_worlds": (),
     "rounding": ("--model", "MODEL", "--examples", "examples.jsonl"),
     "rounding_in_training": ("--model", "MODEL"),
     "content_worlds": (),

@@ -67,7 +67,14 @@ def _answer(found: Ablations, compared: Correlations, by: str) -> str:
         for word, named in (("lower", [one for one in shown if one.lower]), ("higher", [one for one in shown if one.higher]))
         if named
     ]
-    return f"{said}. Of {len(looked)} variants these are shown to be {'; '.join(parts)}."
+    fewer = any(one.lower and _fewer(found, one.method) for one in shown)
+    whoever = " Fewer roles are noisier, whoever they are: of these that is no sign yet that a part is missed." if fewer else ""
+    return f"{said}. Of {len(looked)} variants these are shown to be {'; '.join(parts)}.{whoever}"
+
+
+def _fewer(found: Ablations, name: str) -> bool:
+    """Whether fewer roles vote in a variant than in the whole."""
+    return name in found.variants and found.variants[name].roles < found.variants[WHOLE].roles
 
 
 def _with_roles(found: Ablations, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from perse.drpe.correlation import published
@@ -19,6 +20,8 @@ DRPE_CORRELATE = "drpe-correlate"
 ASKS = "Which scores of a summary agree with what people give it?"
 TITLES: Mapping[Level, str] = {"pooled": "Pooled", "within": "Within documents", "systems": "By system"}
 _SHOWN_PAIRS = 15
+_ALIKE = 1e-9
+"""Correlations that are no further apart are one: sums in another order."""
 
 
 def correlate_result(
@@ -77,19 +80,29 @@ def answer(found: Correlations) -> str:
         if agree := [name for name in others if found.agrees(name)]:
             return f"Of {over.removeprefix('over ')} {highest} and not shown to be above 0; that of {_listed(agree)} is."
         return f"Pooled, no method is shown to agree with people {over}: {highest}.{_elsewhere(found)}"
-    said = f"{best} agrees most with people {over}, with a pooled Pearson correlation of {in_words(of)}"
+    value = of.value or 0.0
+    there = {name: row.mean["pooled"]["pearson"].value for name, row in found.rows.items()}
+    alike = [name for name, own in there.items() if own is not None and math.isclose(own, value, rel_tol=0, abs_tol=_ALIKE)]
+    first, word = (best, "agrees") if len(alike) == 1 else (f"{_listed(alike)}, alike,", "agree")
+    said = f"{first} {word} most with people {over}, with a pooled Pearson correlation of {in_words(of)}"
+    others = [name for name in others if name not in alike]
     if not others:
-        return f"{said}; there is no other method beside it."
+        return f"{said}; there is no other method beside {'it' if len(alike) == 1 else 'them'}."
     shown = {one.minus if one.method == best else one.method for one in _of(found, best) if one.shown}
+    constant = [name for name in others if there[name] is None]
+    none = (
+        f"; {_listed(constant)}, whose scores do not vary, {'has' if len(constant) == 1 else 'have'} none" if constant else ""
+    )
     parts = [
         (word, names)
         for word, names in (
             ("higher than that of", [name for name in others if name in shown]),
-            ("not shown to differ from that of", [name for name in others if name not in shown]),
+            ("not shown to differ from that of", [name for name in others if name not in shown and name not in constant]),
         )
         if names
     ]
-    return f"{said}. This is {'; '.join(f'{word} {_listed(names)}' for word, names in parts)}."
+    told = "; ".join(f"{word} {_listed(names)}" for word, names in parts)
+    return f"{said}{none}. This is {told}." if told else f"{said}{none}."
 
 
 def _as_highest(found: Correlations, best: str) -> str:
@@ -97,9 +110,7 @@ def _as_highest(found: Correlations, best: str) -> str:
     p = found.of_many.get((best, "pooled"))
     if p is None or not found.rows[best].mean["pooled"]["pearson"].above_zero:
         return ""
-    return (
-        f" (as the highest of {len(found.rows)} p = {p:.2f}: so many that have nothing to do with people may come to as much)"
-    )
+    return f" (as the highest of {len(found.rows)} p = {p_shown(p)}: so many that have nothing to do with people may come to as much)"
 
 
 def _elsewhere(found: Correlations) -> str:

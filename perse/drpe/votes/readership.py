@@ -2,7 +2,7 @@
 
 P is a table of texts (a document's candidate) by readers, each cell the mean of both orders. What differs in it is divided as an analysis of variance does: between
 texts (all readers agree which is good), between readers (some are won more easily), taste (who votes for which text), and chance. How much is chance the two orders
-tell: by how much they differ beyond what a reader leans to one place. Asked in one order, taste and chance cannot be told apart.
+tell: by how much they differ beyond what a reader leans to one place, and what all do at a text. Asked in one order, taste and chance cannot be told apart.
 
 A share of taste is what is left above chance, and never below 0: where nobody has any, it is not 0, and more the fewer texts there are. Taste
 is what a reader does in both orders: so it is shown where the two orders' residuals go together, over documents drawn anew.
@@ -80,7 +80,7 @@ class Readership:
         texts, readers = table.shape
         rows, columns = table.mean(axis=1) - table.mean(), table.mean(axis=0) - table.mean()
         rest = _residuals(table)
-        residual = float((rest**2).sum() / ((texts - 1) * (readers - 1)))
+        residual = _spread(rest)
         between = max(0.0, float((rows**2).sum() / (texts - 1)) - residual / readers)
         of_readers = max(0.0, float((columns**2).sum() / (readers - 1)) - residual / texts)
         noise = self._noise
@@ -109,18 +109,24 @@ class Readership:
     @property
     def _noise(self) -> float | None:
         """The variance of a cell that is chance: a quarter of that of the difference between orders, since a cell is the mean of two; what a reader leans to a
-        place is no chance."""
+        place is no chance, nor what everybody does at a text."""
         given = [[self.orders[text][reader] for reader in self.readers] for text in self.chances]
         if any(one is None for row in given for one in row):
             return None
         apart = np.array(given, dtype=np.float64)  # (texts, readers)
-        return float(apart.var(axis=0, ddof=1).mean() / 4)
+        return _spread(_residuals(apart)) / 4
 
 
 def _residuals(table: FloatArray) -> FloatArray:
     """(texts, readers) what neither the text nor the reader decides."""
     rest: FloatArray = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
     return rest
+
+
+def _spread(residuals: FloatArray) -> float:
+    """Their variance, (texts - 1) (readers - 1) of them being free."""
+    texts, readers = residuals.shape
+    return float((residuals**2).sum() / ((texts - 1) * (readers - 1)))
 
 
 def _side(vote: float) -> float:

@@ -31,6 +31,11 @@ def entropy(probabilities: FloatArray) -> FloatArray:
     return bits
 
 
+def equally_sure(sureness: FloatArray) -> bool:
+    """Whether no answer is surer than another, so that there is no surest half: all are of one group."""
+    return len(np.unique(np.round(sureness, _DIGITS))) < 2
+
+
 def area(risk: FloatArray, sureness: FloatArray, *, weights: FloatArray) -> FloatArray:
     """The area under the risk of what is kept.
 

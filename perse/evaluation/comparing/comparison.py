@@ -29,7 +29,7 @@ from perse.evaluation.comparing.results import (
 )
 from perse.evaluation.comparing.sides import Side, choosers, needing_no_judge, scorers, shared_reading
 from perse.evaluation.comparing.words import MAE, sentence
-from perse.evaluation.differences import MAJORITY, PROFILE_AVERAGE, above_coin, as_labels, constant_hits, labels_alone
+from perse.evaluation.differences import MAJORITY, PROFILE_AVERAGE, above_coin, as_labels, best_constant, labels_alone
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.pairwise_rows import true_choices
 from perse.evaluation.predictions import answer_scale, gold_scores
@@ -113,10 +113,9 @@ def compare(
         if not chosen:
             contrasts = tuple(_of_unlike(contrast, gold, answer_scale(items)) for contrast in contrasts)
         elif other.baseline:
-            constants = [constant_hits(true_choices(items))]
-            constants += [simple[MAJORITY].readings["label"]] if MAJORITY in simple else []
-            best = max(constants, key=lambda hits: float(hits.mean()))
-            contrasts = tuple(_of_constant(contrast, (one, other), best, bootstrap) for contrast in contrasts)
+            majority = simple[MAJORITY].readings["label"] if MAJORITY in simple else None
+            rule = best_constant(majority, true_choices(items))
+            contrasts = tuple(_of_constant(contrast, (one, other), rule, bootstrap) for contrast in contrasts)
         by_name = {contrast.metric: contrast for contrast in (*contrasts, *brought.contrasts((one, other)))}
         pairings.append(_pairing(one, other, tuple(by_name[name] for name in names)))
         on_progress(number + 1, len(paired))
@@ -273,12 +272,13 @@ def _of_chance(contrast: Contrast, one: FloatArray, gold: FloatArray, both: Bool
     return contrast.model_copy(update={"against_chance": interval})
 
 
-def _of_constant(contrast: Contrast, sides: tuple[Side, Side], constant: FloatArray, bootstrap: Bootstrap) -> Contrast:
+def _of_constant(contrast: Contrast, sides: tuple[Side, Side], rule: tuple[str, FloatArray], bootstrap: Bootstrap) -> Contrast:
     """The contrast of pairs with a baseline, and beside it by how much the judge is better than what needs neither: a constant has much more than
     a coin where most readers choose alike."""
+    name, constant = rule
     apart = sides[0].readings[shared_reading(*sides)] - constant
     interval = bootstrap.shares_apart(apart, np.ones(len(apart), dtype=bool)).interval
-    return contrast.model_copy(update={"against_constant": interval})
+    return contrast.model_copy(update={"against_constant": interval, "constant": name})
 
 
 def _of_rounded(contrast: Contrast, gold: FloatArray, given: tuple[FloatArray, FloatArray], bootstrap: Bootstrap) -> Contrast:

@@ -48,9 +48,4 @@ class PairedDifference:
         """The same difference, `method` minus the other."""
         if self.method == method:
             return self
-        low, high = self.estimate.interval.low, self.estimate.interval.high
-        ends = {} if low is None or high is None else {"low": -high, "high": -low}
-        value = None if self.estimate.value is None else -self.estimate.value
-        interval = self.estimate.interval.model_copy(update=ends)
-        turned: Estimate = self.estimate.model_copy(update={"value": value, "interval": interval})
-        return PairedDifference(self.minus, self.method, self.of, turned, self.p, self.adjusted)
+        return PairedDifference(self.minus, self.method, self.of, self.estimate.turned, self.p, self.adjusted)

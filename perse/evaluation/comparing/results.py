@@ -52,7 +52,9 @@ class Contrast(_Result):
     """Beside a baseline, which may itself be worse than chance: by how much `one` is better than chance, of MAE than the best constant
     answer to these items."""
     against_constant: Interval | None = None
-    """Of accuracy, beside a baseline: by how much `one` is better than the best constant answer to these pairs, or the majority of the training side, if that has more."""
+    """Of accuracy, beside a baseline: by how much `one` is better than the best constant answer to these pairs, or the majority of the training side, if that has more ..."""
+    constant: str | None = None
+    """... and which of the two that is."""
     against_rounded: Interval | None = None
     """Of a judge that gives labels alone, beside the reader's own average: the same difference from that average as a label."""
     ties_apart: Interval | None = None

@@ -104,8 +104,8 @@ def _not_beaten(better: Sequence[Contrast], contrasts: Sequence[Contrast]) -> st
     if orders := at_chance - {MAE}:
         named = [title_of(one.metric) for one in held if one.metric in orders]
         return "chance" if orders == {one.metric for one in held} - {MAE} else f"chance in {', '.join(named)}"
-    if any(one.against_constant and not _above(one.against_constant) for one in better):
-        return IN_WORDS[CONSTANT]
+    if unbeaten := [one for one in better if one.against_constant and not _above(one.against_constant)]:
+        return IN_WORDS[unbeaten[0].constant or CONSTANT]
     return IN_WORDS[CONSTANT] if {one.metric for one in better} <= at_chance else None
 
 

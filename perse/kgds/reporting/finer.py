@@ -73,7 +73,10 @@ def _reflection(results: Results) -> Table:
         title="Reflection minus structured",
         header=("model", "pattern", *(HEADINGS[metric] for metric in ALL_METRICS)),
         rows=tuple(rows),
-        notes=("Points of percent, on the same samples. R, P and F1 are of the pattern's background.",),
+        notes=(
+            "Points of percent, on the same samples. R, P and F1 are of the pattern's background.",
+            *(("The mean size is above 0 of changes that are chance, too.",) if len(rows) > len(results.deltas) else ()),
+        ),
         breaks=(len(results.deltas),) if len(rows) > len(results.deltas) else (),
         digits=2,
     )

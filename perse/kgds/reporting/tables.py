@@ -16,7 +16,7 @@ from perse.kgds.outcomes import ErrorType
 from perse.kgds.scoring.failures import at_most
 from perse.kgds.scoring.results import METRICS, Errors, Metric, Results, Scores
 from perse.publishing.markdown import plain
-from perse.results.result import Table
+from perse.results.result import Estimate, Table
 
 PATTERN_NAMES: Mapping[Pattern, str] = {"ebs-aos": "EBS-AOS", "abs-aos": "ABS-AOS"}
 _BACKGROUND: Mapping[Pattern, str] = {"ebs-aos": "BSP", "abs-aos": "KBSAF"}
@@ -80,13 +80,30 @@ def highest(results: Results, pattern: Pattern) -> Sequence[str]:
         return ()
     top = max(estimate.value or 0.0 for estimate in known.values())
     names = [f"{model}, {value_in_words(estimate)}" for model, estimate in known.items() if estimate.value == top]
-    said = f"Highest overall performance (OP) under {PATTERN_NAMES[pattern]}: {'; '.join(names)}"
+    said = f"Highest overall performance (OP) under {PATTERN_NAMES[pattern]}: {'; '.join(names)}{_minus_next(results, pattern, known)}"
     samples = len(results.samples)
     unfailing = [one.model for one in found if not one.failed and known.get(one.model) and known[one.model].value == top]
     if not unfailing:
         return (f"{said}.",)
     whose = "" if len(unfailing) == len(names) else f" of {' and '.join(unfailing)}"
     return (f"{said}; none of the {samples} summaries{whose} failed, up to {at_most(samples)} of others may.",)
+
+
+def _minus_next(results: Results, pattern: Pattern, known: Mapping[str, Estimate]) -> str:
+    """The paired difference of the highest and the next, where they were asked in one way: the highest of several is chosen after looking."""
+    ranked = sorted(known, key=lambda model: known[model].value or 0.0, reverse=True)[:2]
+    paradigms = {found.paradigm for model in ranked if (found := shown(results, model, pattern))}
+    for one in results.differences:
+        if (
+            {one.model, one.minus} == set(ranked)
+            and one.pattern == pattern
+            and {one.paradigm} == paradigms
+            and "op" in one.values
+        ):
+            apart = one.values["op"] if one.model == ranked[0] else one.values["op"].turned
+            if apart.value:
+                return f"; minus the next, {ranked[1]}, {value_in_words(apart)}{'' if apart.above_zero else ', not shown to be higher'}"
+    return ""
 
 
 def table_1(results: Results) -> PaperTable:

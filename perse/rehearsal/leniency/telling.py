@@ -5,7 +5,7 @@ from __future__ import annotations
 from perse.rehearsal.judging import Aspect
 from perse.rehearsal.leniency.measuring import GRADE, Leniency, OfQuestion
 from perse.rehearsal.settings import WIDE
-from perse.results.result import Estimate, Result, Table
+from perse.results.result import Result, Table
 from perse.results.words import shown
 
 REHEARSAL_LENIENCY = "rehearsal-leniency"
@@ -58,7 +58,7 @@ def _words(one: OfQuestion) -> str:
     if low is not None and low > CONVENTION:
         return f"is lenient with {title}, by {shown(away, digits=DIGITS)} points of 100"
     if high is not None and high < -CONVENTION:
-        return f"is strict with {title}, by {shown(_turned(away), digits=DIGITS)} points of 100"
+        return f"is strict with {title}, by {shown(away.turned, digits=DIGITS)} points of 100"
     return f"is not shown to be lenient or strict with {title} ({shown(one.difference, digits=DIGITS)} points of 100)"
 
 
@@ -68,21 +68,19 @@ def _of_others(one: OfQuestion) -> str:
 
 
 def _ends(one: OfQuestion) -> str:
-    """What the summaries of the lowest and the highest grade get; empty where all have one grade. Their intervals stand in the table by grade."""
+    """What the summaries of the lowest and the highest grade get, and how few these are; empty where all have one grade. Their intervals stand in the table by
+    grade."""
     if len(one.grades) < 2:
         return ""
     worst, best = one.grades[0], one.grades[-1]
     return (
-        f"for {TITLES[one.aspect]} it gives {worst.judge.value:.{DIGITS}f} where people gave {worst.grade}, and {best.judge.value:.{DIGITS}f} where they "
-        f"gave {best.grade}"
+        f"for {TITLES[one.aspect]} it gives {worst.judge.value:.{DIGITS}f} where people gave {worst.grade} ({_number(worst.summaries)}), and "
+        f"{best.judge.value:.{DIGITS}f} where they gave {best.grade} ({_number(best.summaries)})"
     )
 
 
-def _turned(estimate: Estimate) -> Estimate:
-    """The same with the sign turned."""
-    assert estimate.value is not None and estimate.interval.low is not None and estimate.interval.high is not None
-    interval = estimate.interval.model_copy(update={"low": -estimate.interval.high, "high": -estimate.interval.low})
-    return estimate.model_copy(update={"value": -estimate.value, "interval": interval})
+def _number(summaries: int) -> str:
+    return "1 summary" if summaries == 1 else f"{summaries} summaries"
 
 
 def notes(found: Leniency) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.calibration.risk_coverage import SHARES, area, curve, entropy
+from perse.evaluation.calibration.risk_coverage import SHARES, area, curve, entropy, equally_sure
 from perse.evaluation.predictions import expected_value
 from perse.evaluation.stats.accuracy import likeliest_correct
 from perse.evaluation.stats.correlation import FloatArray
@@ -188,7 +188,7 @@ def _areas(answers: Answers, sureness: FloatArray, bootstrap: Bootstrap) -> list
         return np.stack([ours, chance, best, chance - ours], axis=1)
 
     *areas, apart = estimates(of, bootstrap, items=(len(answers.ids),) * 4)
-    if np.ptp(sureness) == 0:
+    if equally_sure(sureness):
         return [*areas, Estimate(value=None, interval=Interval(reason=EQUALLY_SURE), items=len(answers.ids), difference=True)]
     return [*areas, apart.model_copy(update={"interval": _unless_few(apart.interval, answers.risk, bootstrap)})]
 

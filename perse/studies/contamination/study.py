@@ -37,11 +37,11 @@ from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.unanswered import coverage
 
 TITLE_TOKENS = 32
+"""Room for one title; what is longer is cut off and not recognized."""
 PERSONALIZED = tuple(
     name for name, question in QUESTIONS.items() if isinstance(question, Pointwise) and question.evidence is None
 )
 """The questions that readers of the plots can be asked."""
-"""Room for one title; what is longer is cut off and not recognized."""
 
 
 @dataclass(frozen=True, kw_only=True)

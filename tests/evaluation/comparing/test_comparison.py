@@ -150,9 +150,12 @@ def test_that_something_is_shown_on_these_texts_alone_stands_where_it_is_shown_a
     )
 
 
-@pytest.mark.parametrize("trained", [[], ["B"] * 6])
+@pytest.mark.parametrize(
+    ("trained", "rule"),
+    [([], "always giving the same answer"), (["B"] * 6, "always giving the same answer"), (["A"] * 6, "the majority answer")],
+)
 def test_of_pairs_a_judge_that_says_the_same_of_everything_is_above_a_baseline_and_not_better_than_it(
-    trained: list[Choice],
+    trained: list[Choice], rule: str
 ) -> None:
     # Whatever the majority of a training side is: there it may be the other answer, and so the worse constant here.
     # Two of three answers are A, and so is what the judge always says; every other example that is shown has the other answer.
@@ -171,7 +174,7 @@ def test_of_pairs_a_judge_that_says_the_same_of_everything_is_above_a_baseline_a
     told = compare({"always": always, "right": right}, folds, resamples=100, permutations=999).pairings
     by_name = {each.one: each.verdict for each in told if each.other == "copy the example"}
     assert by_name["always"].startswith(
-        "always is above copy the example, but not shown to be better than always giving the same answer: accuracy +0.1"
+        f"always is above copy the example, but not shown to be better than {rule}: accuracy +0.1"
     )
     assert by_name["right"].startswith("right is better than copy the example: accuracy +0.")
 

@@ -24,7 +24,7 @@ from perse.kgds.reporting.report import write_report
 from perse.kgds.reporting.tables import PaperCell, markdown, probable_errors, table_1, table_2
 from perse.kgds.reporting.telling import kgds_result
 from perse.kgds.scoring.results import Average, Cost, Delta, Difference, Errors, MeanWinRate, Refused, Results, SampleScores
-from perse.results.result import Estimate, Result
+from perse.results.result import Estimate, Interval, Result
 
 BREAKOUT = '</script><!--"\'>\u2028<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
 
@@ -216,6 +216,32 @@ def test_no_failure_in_so_many_samples_is_said_to_leave_some_possible() -> None:
     assert isinstance(share, Estimate) and share.value == 0 and share.interval.high == pytest.approx(100 * (1 - 0.025**0.5))
     only = kgds_result(results(failing))
     assert "failed" not in only.answer and not {t.title: t for t in only.tables}["EBS-AOS with intervals"].notes
+
+
+@pytest.mark.parametrize(("low", "told"), [(1.0, ""), (-1.0, ", not shown to be higher")])
+def test_the_highest_stands_beside_the_next_with_their_difference(low: float, told: str) -> None:
+    def minus(one: str, other: str, value: float, *ends: float) -> Difference:
+        apart = Estimate(value=value, interval=Interval(low=ends[0], high=ends[1], resamples=100), items=60, difference=True)
+        return Difference(model=one, minus=other, pattern="ebs-aos", paradigm="structured", values={"op": apart})
+
+    rows = scores("low", start=60.0), scores("next", start=78.0), scores("high", start=80.0)
+    apart = (
+        minus("low", "next", -18.0, -20.0, -16.0),
+        minus("low", "high", -20.0, -22.0, -18.0),
+        minus("next", "high", -2.0, -5.0, -low),
+    )
+    answer = kgds_result(results(*rows, differences=apart)).answer
+    assert (
+        f"OP) under EBS-AOS: high, 76.00 [73.50, 78.50]; minus the next, next, +2.00 [{low:.2f}, 5.00]{told}; none of" in answer
+    )
+    assert "minus the next" not in kgds_result(results(*rows)).answer
+
+
+def test_the_mean_size_of_changes_is_said_to_be_above_0_by_chance_too() -> None:
+    [table] = [one for one in interval_tables(many(["a", "b"])) if one.title == "Reflection minus structured"]
+    assert "The mean size is above 0 of changes that are chance, too." in table.notes
+    [alone] = [one for one in interval_tables(many(["a"])) if one.title == "Reflection minus structured"]
+    assert len(alone.notes) == 1
 
 
 def test_intervals_stand_in_tables_of_their_own() -> None:

@@ -79,9 +79,10 @@ def test_errors_of_expected_scores_that_are_nearly_alike_are_as_few_as_those_tha
     assert "12 others are too few" in found.answer
 
 
-def test_a_judge_that_is_equally_sure_of_everything_is_said_to_be_and_has_no_surest_half() -> None:
+@pytest.mark.parametrize("dust", [0, 1e-16])
+def test_a_judge_that_is_equally_sure_of_everything_is_said_to_be_and_has_no_surest_half(dust: float) -> None:
     made = _made(400, knows=True)
-    same = replace(made, sureness={"entropy": np.zeros(400)})
+    same = replace(made, sureness={"entropy": dust * np.arange(400) - 1.356})
     found = risk_coverage({"same": same}, resamples=200)
     assert found.answer.endswith("it is equally sure of all of them by entropy, so none are surer than others.")
     assert "half" not in found.answer and "0.000 [0.000, 0.000]" not in found.answer
