@@ -44,7 +44,7 @@ $(READY): pyproject.toml constraints.txt
 
 # From a critic's reviews to a trained, evaluated personal judge: about 8 minutes on 2 cores. Run again, it continues.
 demo: $(READY) $(DEMO)/data/manifest.json
-	@grep -q "$$($(BIN)/python -c "import hashlib; print(hashlib.sha256(open('perse/samples/reviews.jsonl', 'rb').read()).hexdigest())")" \
+	@$(BIN)/python -c "import hashlib, sys; sys.exit(hashlib.sha256(open('perse/samples/reviews.jsonl', 'rb').read()).hexdigest() not in open(sys.argv[1]).read())" \
 	    $(DEMO)/data/manifest.json || { echo "$(DEMO)/data is a data set of other reviews than the demo's; move it away, or give the demo another folder: make demo DEMO=work/demo-2" >&2; exit 2; }
 	$(BIN)/perse score --examples $(DEMO)/data --judge smollm2-135m --dtype $(DTYPE) --max-new-tokens 80 --out $(DEMO)/before
 	$(BIN)/accelerate launch --cpu --num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no \

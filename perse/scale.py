@@ -85,7 +85,9 @@ def whole_scores(scale: OwnScale) -> tuple[float, ...]:
     """The scores from the lowest to the highest in steps of one, where these are no more than there are labels; else none."""
     low, high = scale
     scores = tuple(low + n for n in range(10) if low + n <= high)
-    return scores if scores[-1] == high else ()
+    return (
+        scores if scores[-1] == high and len(set(scores)) == len(scores) else ()
+    )  # the largest floats are more than one apart
 
 
 def on_own_scale(value: float, scale: OwnScale) -> float:

@@ -11,7 +11,7 @@ from perse.judgement import Judgement
 
 ASKED = ("reviewer_id", "item_id", "aspect", "truth")
 """What a row says of the example, where the example has it; `truth` is what the reader said."""
-_TOLD = "id question status expected likeliest label stacked not_stacked own_* mass exact k_effective text error p_*"
+_TOLD = "id question status expected likeliest label stacked not_stacked own_low own_high own_expected own_label own_stacked mass exact k_effective text error p_*"
 JUDGED = Fields(needed=("id", "question", "status"), known=(*ASKED, *_TOLD.split()))
 """The columns of such rows."""
 SHOWN = 20

@@ -13,15 +13,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryFile
+from typing import IO, Annotated
 
 from pydantic import Field, ValidationError
 
 from perse.errors import BadInput
-from perse.files.disk import sweep_temporaries, write_whole, writing
+from perse.files.disk import sweep_temporaries, write_whole
+from perse.files.own_files import write_own
 from perse.files.runlog import file_digest, make_folder
 from perse.formats.json_text import parsed
 from perse.formats.plain_files import own_bytes
@@ -36,10 +37,8 @@ USAGE = 2
 """Exit code of what a person can mend."""
 MADE_WHOLE = ("data", "fit")
 """Commands that do not go on where they were stopped, but make all of it at once."""
-Run = Callable[[Sequence[str], Path | None], int]
-"""Runs `perse` with these words, its answer into a file or to this terminal, and gives its exit code."""
-WIDE = "140"
-"""Columns of a table in a file, where no terminal cuts it."""
+Run = Callable[[Sequence[str], IO[bytes] | None], int]
+"""Runs `perse` with these words, its answer into an open file or to this terminal, and gives its exit code."""
 
 
 class Ran(Strict):
@@ -83,7 +82,7 @@ class Journal:
 
         Args:
             makes: a file in the folder that is there once it is done.
-            into: a file in the folder for its answer, whose first paragraph is said.
+            into: a file in the folder for its answer, whose first paragraph is said; one that a person put there, or edited, gets another name.
             needed: by those that follow; they go on without what could not be made otherwise.
         Raises:
             BadInput: it failed and is needed; what it said stands above.
@@ -91,26 +90,21 @@ class Journal:
         """
         told = self.folder / into if into else None
         shown = _typed(words, None if told is None else str(told))
-        sign = makes or into
-        place = self.folder / sign if sign else None
-        before = any(ran.words == words for ran in self.kept.ran)
-        if before and (place is None or place.is_file()):
-            self.say(f"done before: {shown}")
+        place = self.folder / makes if makes else told
+        before = next((ran for ran in self.kept.ran if ran.words == words), None)
+        if before is not None and (place is None or place.is_file()):
+            self.say(f"done before: {before.shown}")
             return
-        if told is not None and told.exists() and not before and self.kept.begun != words:
-            raise BadInput(
-                f"{told} is there and was not written by this quickstart: move it, and type the same quickstart again"
-            )
         # What a command wrote whose quickstart was killed is perse's own, and is made again.
         again = ("--overwrite",) if self.kept.begun == words and words[0] in MADE_WHOLE else ()
         self.say(f"\n$ {shown}{' '.join(['', *again])}")
         self.keep(begun=words, ran=tuple(ran for ran in self.kept.ran if ran.words != words))
         began = time.monotonic()
-        code = self.run((*words, *again), told)
+        code, answer = self._run((*words, *again), kept=told is not None)
         if code:  # nothing is perse's own of what lies there when it is begun again: a person may have gone on by hand
             self.keep(begun=())
-            if told is not None:
-                told.unlink(missing_ok=True)  # half an answer
+        elif told is not None:
+            write_own(told, answer)
         if code in STOPPED:
             raise KeyboardInterrupt
         if code == USAGE and not needed:
@@ -129,8 +123,17 @@ class Journal:
         ran = Ran(words=words, seconds=round(time.monotonic() - began, 1), into=None if told is None else str(told))
         self.keep(ran=(*self.kept.ran, ran))
         if told is not None:
-            first = told.read_text(encoding="utf-8").strip().partition("\n\n")[0]
+            first = answer.strip().partition("\n\n")[0]
             self.say(f"{' '.join(first.split())}\ntables: {told}")
+
+    def _run(self, words: Sequence[str], *, kept: bool) -> tuple[int, str]:
+        """The exit code of a command and, where it is to be kept, what it answered."""
+        if not kept:
+            return self.run(words, None), ""
+        with TemporaryFile() as answer:
+            code = self.run(words, answer)
+            answer.seek(0)
+            return code, answer.read().decode(errors="replace")
 
     def keep(self, **changes: object) -> None:
         self.kept = self.kept.model_copy(update=changes)
@@ -173,18 +176,13 @@ def _typed(words: Sequence[str], into: str | None) -> str:
     return f"perse {shlex.join(words)}{f' > {shlex.quote(into)}' if into else ''}"
 
 
-def in_a_process(words: Sequence[str], into: Path | None) -> int:
+def in_a_process(words: Sequence[str], answer: IO[bytes] | None) -> int:
     """As typed in a shell: it writes to this terminal, and Ctrl-C reaches it, which then says what it keeps and ends.
 
     A SIGTERM is handed on. A command whose quickstart was killed with -9 goes on, and holds its folder until it is done.
     """
-    with ExitStack() as stack:
-        answer, environment = None, None
-        if into is not None:
-            with writing(into):
-                answer = stack.enter_context(into.open("w", encoding="utf-8"))
-            environment = {**os.environ, "COLUMNS": WIDE}
-        process = stack.enter_context(subprocess.Popen([sys.executable, "-m", "perse", *words], stdout=answer, env=environment))
+    plain = {name: value for name, value in os.environ.items() if answer is None or name != "FORCE_COLOR"}
+    with subprocess.Popen([sys.executable, "-m", "perse", *words], stdout=answer, env=plain) as process:
         before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
         try:
             while True:

@@ -116,11 +116,11 @@ def named_columns(names: Sequence[str]) -> str:
     """The columns of a file in a sentence; of very many the first; of one alone, whether it was several."""
     more = len(names) - _MOST_NAMED
     found = ", ".join(names[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "") if names else "none"
-    joint = next((sign for sign in (";", "\t", "|", ",") if sign in names[0]), None) if len(names) == 1 else None
+    joint = next((sign for sign in (";", "\t", "|") if sign in names[0]), None) if len(names) == 1 else None
     return (
         found
         if joint is None
-        else f"{found} (one alone: was its file, whose columns {joint!r} divides, read as if another sign did?)"
+        else f"{found} (one alone: a table whose columns {joint!r} divides, read as if another sign did?)"
     )
 
 

@@ -194,7 +194,7 @@ def test_columns_that_names_do_not_tell_are_said() -> None:
         ({"texts": [""]}, "the texts, row 1: field 'text': found nothing"),
         ({"texts": [("a", "x"), ("a", "y")]}, "the texts, row 2: field 'item_id': found 'a', which another text has, too"),
         ({"texts": [{"item_id": "a", "blurb": "x"}]}, r"the texts: no column for field 'text'; .*columns={'items.text': 'COLUMN'}"),
-        ({"texts": [{"book;blurb": "a;x"}]}, r"the texts: no column for field 'text'.*: book;blurb \(one alone: was its file, whose columns ';' divides, read as if another"),
+        ({"texts": [{"book;blurb": "a;x"}]}, r"the texts: no column for field 'text'.*: book;blurb \(one alone: a table whose columns ';' divides, read as if another"),
         ({"texts": [PLOTS["sea"]]}, "nothing is left to judge"),
         ({"candidates": [("ann", "sea")]}, "nothing is left to judge"),
         ({"candidates": [("eve", "sea")]}, "the candidates name the reader 'eve', of whom there is no review"),

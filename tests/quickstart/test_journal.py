@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 import pytest
 from kills import killed_at
@@ -26,7 +27,7 @@ def scripted(journal: Journal, codes: dict[str, int], *, whole: bool = False) ->
     """Commands are noted by their first word, or whole, and end with the code of it, 0 by default."""
     typed: list[str] = []
 
-    def run(words: Sequence[str], into: Path | None) -> int:
+    def run(words: Sequence[str], answer: IO[bytes] | None) -> int:
         typed.append(" ".join(words) if whole else words[0])
         return codes.get(words[0], 0)
 
@@ -112,7 +113,7 @@ def test_what_a_killed_quickstart_left_is_made_again(files: dict[str, Path], tmp
     """The command may have gone on and ended well, with nobody there to note it; what it wrote would be refused."""
     journal = opened(tmp_path / "out", files, 10, lambda _: None)
 
-    def killed(words: Sequence[str], into: Path | None) -> int:
+    def killed(words: Sequence[str], answer: IO[bytes] | None) -> int:
         raise SystemExit  # as if here
 
     journal.run = killed
@@ -132,7 +133,7 @@ def test_what_was_done_and_is_not_there_any_more_is_done_again(files: dict[str, 
     place = tmp_path / "out" / "report.html"
     typed: list[str] = []
 
-    def run(words: Sequence[str], into: Path | None) -> int:
+    def run(words: Sequence[str], answer: IO[bytes] | None) -> int:
         typed.append(words[0])
         place.write_text("page")
         return 0
@@ -150,7 +151,7 @@ def test_what_is_done_again_and_killed_on_the_way_is_not_taken_for_done(files: d
     journal = opened(tmp_path / "out", files, 10, lambda _: None)
     place = tmp_path / "out" / "judgements.jsonl"
 
-    def run(words: Sequence[str], into: Path | None) -> int:
+    def run(words: Sequence[str], answer: IO[bytes] | None) -> int:
         place.write_text("a first line\n")
         return codes.pop(0)
 
@@ -192,33 +193,52 @@ def test_what_a_person_made_by_hand_after_a_command_had_failed_or_was_stopped_is
     assert typed == [command]
 
 
-def test_an_answer_goes_to_a_file_of_its_own_and_its_first_paragraph_is_said(files: dict[str, Path], tmp_path: Path) -> None:
-    told: list[str] = []
-    journal = opened(tmp_path / "out", files, 10, told.append)
-    answer = tmp_path / "out" / "evaluation.txt"
-    codes = [2, 0]
+def answering(journal: Journal, codes: list[int], text: bytes) -> None:
+    """Each command ends with the next code, and answers the text."""
 
-    def run(words: Sequence[str], into: Path | None) -> int:
-        assert into == answer
-        answer.write_text("Better, by\nso much.\n\nA table of it\n")
+    def run(words: Sequence[str], answer: IO[bytes] | None) -> int:
+        assert answer is not None
+        answer.write(text)
         return codes.pop(0)
 
     journal.run = run
+
+
+def test_an_answer_goes_to_a_file_of_its_own_and_its_first_paragraph_is_said(files: dict[str, Path], tmp_path: Path) -> None:
+    told: list[str] = []
+    journal = opened(tmp_path / "out", files, 10, told.append)
+    kept = tmp_path / "out" / "evaluation.txt"
+    answering(journal, [2, 0], b"Better, by\nso much.\n\nA table of \xe9\n")
     with pytest.raises(BadInput, match="exit code 2"):
-        journal.once("evaluate", into=answer.name)
-    assert not answer.exists(), "what a command that failed said of it is no answer"
-    journal.once("evaluate", into=answer.name)
-    assert told[-1] == f"Better, by so much.\ntables: {answer}" and f"$ perse evaluate > {answer}" in told[-2]
-    assert journal.kept.ran[0].shown == f"perse evaluate > {answer}" and answer.read_text().endswith("A table of it\n")
+        journal.once("evaluate", into=kept.name)
+    assert not kept.exists(), "what a command that failed said of it is no answer"
+    journal.once("evaluate", into=kept.name)
+    assert told[-1] == f"Better, by so much.\ntables: {kept}" and f"$ perse evaluate > {kept}" in told[-2]
+    assert kept.read_text() == "Better, by\nso much.\n\nA table of \ufffd\n", "whatever the terminal's letters are"
+    journal.once("evaluate", into=kept.name)
+    assert told[-1] == f"done before: perse evaluate > {kept}"
+    answering(journal, [0], b"The same with more.\n")
+    journal.once("evaluate", "--embedding-model", "X", into=kept.name)
+    assert kept.read_text() == "The same with more.\n" and not list(kept.parent.glob("*kept*"))
 
 
-def test_a_persons_own_file_in_the_place_of_an_answer_stays(files: dict[str, Path], tmp_path: Path) -> None:
+def test_a_persons_own_file_in_the_place_of_an_answer_and_an_edited_answer_get_another_name(
+    files: dict[str, Path], tmp_path: Path
+) -> None:
     journal = opened(tmp_path / "out", files, 10, print)
-    scripted(journal, {})
-    (tmp_path / "out" / "fit.txt").write_text("notes")
-    with pytest.raises(BadInput, match=r"fit\.txt is there and was not written by this quickstart"):
-        journal.once("fit", into="fit.txt", needed=False)
-    assert (tmp_path / "out" / "fit.txt").read_text() == "notes"
+    kept = tmp_path / "out" / "fit.txt"
+    for notes in ("notes", "edited"):
+        kept.write_text(notes)
+        answering(journal, [0], notes.encode() + b": nothing is added.")
+        journal.once("fit", notes, into=kept.name, needed=False)
+        assert kept.read_text() == f"{notes}: nothing is added."
+    assert sorted(path.read_text() for path in kept.parent.glob("fit.kept-*")) == ["edited", "notes"]
+    elsewhere = tmp_path / "elsewhere"
+    kept.unlink()
+    kept.symlink_to(elsewhere)
+    answering(journal, [0], b"again")
+    journal.once("fit", "again", into=kept.name)
+    assert not elsewhere.exists() and not kept.is_symlink(), "nothing is written through a link"
 
 
 @pytest.mark.parametrize(

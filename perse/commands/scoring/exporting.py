@@ -59,5 +59,5 @@ def as_csv(judgements: Sequence[Judgement], asked: Sequence[Example]) -> str:
     from perse.judging.judged import flat_rows
 
     rows = flat_rows(judgements, asked)
-    header = [*rows[0]] if rows else ["id", "status"]
+    header = [*rows[0]] if rows else ["id", "question", "status"]
     return csv_text(header, ([row[name] for name in header] for row in rows))

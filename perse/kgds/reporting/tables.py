@@ -85,7 +85,7 @@ def highest(results: Results, pattern: Pattern) -> Sequence[str]:
     unfailing = [one.model for one in found if not one.failed and known.get(one.model) and known[one.model].value == top]
     if not unfailing:
         return (f"{said}.",)
-    whose = "" if len(unfailing) == len(names) else f" of {' and '.join(unfailing)}"
+    whose = "" if len(unfailing) == len(known) else f" of {' and '.join(unfailing)}"
     return (f"{said}; none of the {samples} summaries{whose} failed, up to {at_most(samples)} of others may.",)
 
 

@@ -133,7 +133,7 @@ def whole_checkpoint(folder: Path, *, facts: Mapping[str, Any], run_id: str | No
         broken.append(f"{path.name}: {problem}")
     if broken:
         raise BadInput(
-            f"none of the {len(broken)} checkpoints in {folder} is whole ({'; '.join(broken)}); bring one back from a copy, or "
+            f"none of the {len(broken)} checkpoints in {folder} can be gone on from ({'; '.join(broken)}); bring one back from a copy, or "
             "move the folder away to begin at the first step"
         )
     return None

@@ -203,7 +203,7 @@ def test_no_failure_in_so_many_samples_is_said_to_leave_some_possible() -> None:
     failing = scores("b", failed=1, start=60.0)
     told = kgds_result(results(scores("a"), failing))
     assert told.answer == (
-        "Highest overall performance (OP) under EBS-AOS: a, 76.00 [73.50, 78.50]; none of the 60 summaries failed, up to 6.0% of others may."
+        "Highest overall performance (OP) under EBS-AOS: a, 76.00 [73.50, 78.50]; none of the 60 summaries of a failed, up to 6.0% of others may."
     )
     tables = {table.title: table for table in told.tables}
     assert (
@@ -255,7 +255,7 @@ def test_intervals_stand_in_tables_of_their_own() -> None:
 def test_the_lead_prints_values_and_concludes_nothing(tmp_path: Path) -> None:
     page = write_report(many(["a", "b"], paradigms=["structured"]), tmp_path / "two").read_text(encoding="utf-8")
     assert (
-        "Highest overall performance (OP) under EBS-AOS: a, 81.00 [78.50, 83.50]; none of the 60 summaries failed, up to 6.0% of others may."
+        "Highest overall performance (OP) under EBS-AOS: a, 81.00 [78.50, 83.50]; none of the 60 summaries of a failed, up to 6.0% of others may."
         in page
     )
     assert (

@@ -83,7 +83,8 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(
     assert "checkpoint-2 is left out" in caplog.text
     (before / "weights").unlink()
     with pytest.raises(
-        BadInput, match=r"none of the 2 checkpoints in .* is whole .*checkpoint-1: weights is missing.*; bring one back"
+        BadInput,
+        match=r"none of the 2 checkpoints in .* can be gone on from .*checkpoint-1: weights is missing.*; bring one back",
     ):
         whole_checkpoint(tmp_path, facts=FACTS)
 

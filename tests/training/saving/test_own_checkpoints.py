@@ -238,7 +238,9 @@ def test_a_run_goes_on_from_no_checkpoint_of_another_run_of_the_same_model_and_d
     sealed(tmp_path, 2, run_id="another")
     assert whole_checkpoint(tmp_path, facts=FACTS, run_id="this") == own
     assert "checkpoint-2 is left out: it is of another run of the same model and data" in caplog.text
-    with pytest.raises(BadInput, match="none of the 2 checkpoints in .* is whole .*checkpoint-1: it is of another run"):
+    with pytest.raises(
+        BadInput, match="none of the 2 checkpoints in .* can be gone on from .*checkpoint-1: it is of another run"
+    ):
         whole_checkpoint(tmp_path, facts=FACTS, run_id="a third")
 
 
