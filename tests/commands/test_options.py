@@ -129,9 +129,9 @@ def test_help_shows_the_choices() -> None:
 
 
 @pytest.mark.parametrize("command", ["anonymize", "summarize", "export"])
-def test_help_of_overwrite_says_that_any_file_there_is_replaced(command: str) -> None:
+def test_help_of_overwrite_says_what_is_replaced(command: str) -> None:
     shown = CliRunner().invoke(app, ["data", command, "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).output
-    assert "Replace the file at --out, whoever wrote it." in shown
+    assert "Replace the file at --out, if it is one of this kind." in shown
 
 
 def completed(*words: str) -> set[str]:

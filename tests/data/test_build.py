@@ -226,7 +226,13 @@ def test_exported_lines_are_read_back_as_the_same_examples(raw: Path, tmp_path: 
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(texts=st.lists(st.text(st.characters(exclude_categories=["Cs"])).map(str.strip).filter(bool), min_size=8, max_size=8))
+@given(
+    texts=st.lists(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")).map(str.strip).filter(bool),
+        min_size=8,
+        max_size=8,
+    )
+)
 def test_any_text_survives_the_folder(tmp_path: Path, texts: list[str]) -> None:
     rows = [
         {"reviewer_id": f"p{who}", "item_id": f"i{n}", "score": 5, "review": texts[n], "text": f"{n} {texts[n]}"}
