@@ -118,6 +118,10 @@ def _server(address: str) -> tuple[str, str]:
     url, _, model = address.partition("#")
     if "@" in model and "/" not in url.partition("://")[2]:  # the # of a password, not of a model
         url = address
+    if "?" in model:
+        raise BadInput(
+            f"the model's name holds a '?', behind which a key may stand; write openai:http://HOST:PORT/v1#MODEL, and put a key {KEYS}"
+        )
     return plain_address(url, of="the judge's address", keys=KEYS), model
 
 

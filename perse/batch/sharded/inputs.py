@@ -8,6 +8,7 @@ fetched file by file.
 from __future__ import annotations
 
 import glob
+import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from perse.records import Example, parse_example
 
 NESTED = ("[", "{")
 """How the cell of a CSV file begins that holds a list or an object."""
+SPARED = 2**30
+"""Bytes of the disk that a file which is fetched leaves free."""
 
 
 @dataclass(frozen=True)
@@ -165,9 +168,10 @@ def _fetched(url: str) -> Iterator[tuple[Path, str]]:
     try:
         files, paths = fsspec.core.url_to_fs(url)
         found = sorted(files.glob(paths)) if glob.has_magic(paths) else [paths]
-        if len(found) == 1 and files.isdir(found[0]):
+        named = holds_records(Path(urlsplit(found[0]).path)) if len(found) == 1 else True
+        if not named and files.isdir(found[0]):  # over HTTP all of a file is read to see whether it is a folder
             found = sorted(one for one in files.ls(found[0], detail=False) if holds_records(Path(one)))
-    except (ImportError, ValueError, OSError) as error:
+    except Exception as error:  # noqa: BLE001  # each store has errors of its own, whose words may hold a key
         raise BadInput(f"{_shown(url)} cannot be looked at ({type(error).__name__})") from None
     if not found:
         raise BadInput(f"{_shown(url)}: no file has such a name")
@@ -176,10 +180,30 @@ def _fetched(url: str) -> Iterator[tuple[Path, str]]:
             # Of a signed address the name ends before its parameters; what they hold is a key, and goes into no file.
             here, name = Path(folder) / PurePosixPath(urlsplit(one).path).name, _shown(str(files.unstrip_protocol(one)))
             try:
-                files.get_file(one, str(here))
-            except OSError as error:
+                files.get_file(one, str(here), callback=_room(folder))
+            except _NoRoom:
+                raise BadInput(
+                    f"{name} is larger than the disk of {tempfile.gettempdir()} has room for; set TMPDIR to a larger one"
+                ) from None
+            except Exception as error:  # noqa: BLE001  # as above
                 raise BadInput(f"{name} cannot be read ({type(error).__name__})") from None
             yield here, name
+
+
+class _NoRoom(Exception):
+    """A file that is fetched takes what the disk should keep."""
+
+
+def _room(folder: str) -> Any:
+    """Looks at the disk at each part of a file that is fetched: a server may send without end."""
+    from fsspec.callbacks import Callback
+
+    class Room(Callback):  # type: ignore[misc]
+        def call(self, *_: object, **__: object) -> None:
+            if shutil.disk_usage(folder).free < SPARED:
+                raise _NoRoom
+
+    return Room()
 
 
 def _shown(address: str) -> str:
