@@ -107,6 +107,15 @@ def judge_of(folder: Path, run: ScoredRun) -> StackedJudge:
     return StackedJudge(model=first.model, adapter=first.adapter, sha256=digest if isinstance(digest, str) else "")
 
 
+def _is_judge(folder: Path) -> bool:
+    """Whether a model, an adapter or a training run is there: a run that somebody else made names any folder as its judge."""
+    return any(
+        (folder / part / name).is_file()
+        for part in ("", "merged", "adapter")
+        for name in ("config.json", "adapter_config.json")
+    )
+
+
 def place_of_stacking(folder: Path) -> Path | None:
     """Where a stacking of the run's judge lies: beside its adapter or, without one, its model."""
     told = read_manifest(folder).get("context", {}).get("judge")
@@ -114,7 +123,7 @@ def place_of_stacking(folder: Path) -> Path | None:
         places = [str(place) for place in parse_judge(told).folders]
     else:
         places = [told[part] for part in ("model", "adapter") if told.get(part)] if isinstance(told, dict) else []
-    known = [Path(place) for place in places if Path(place).is_dir()]
+    known = [Path(place) for place in places if _is_judge(Path(place))]
     return home(known[-1]) / STACKING if known and len(known) == len(places) else None
 
 

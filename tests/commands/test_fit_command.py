@@ -379,3 +379,15 @@ def test_runs_of_several_folds_are_measured_together_and_nothing_is_written(
     assert refused.returncode == 2 and "a stacking belongs to one" in refused.stderr
     one = perse("fit", runs[1], "--resamples", 100, "--out", tmp_path / "s.json")
     assert one.returncode == 0 and read_stacking(tmp_path / "s.json").data.fold == 1, one.stderr
+
+
+def test_a_run_of_a_stranger_chooses_no_folder_of_notes_for_the_stacking(run: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    shutil.copytree(run, tmp_path / "run")
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    manifest["context"]["judge"] = str(notes)
+    (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest))
+    done = perse("fit", tmp_path / "run", "--resamples", 100)
+    assert done.returncode == 2 and "say where the stacking goes" in done.stderr, done.stderr
+    assert list(notes.iterdir()) == []
