@@ -417,10 +417,10 @@ def _tried(work: Callable[[], Any], what: str, *, prepare: str | None = None) ->
     Raises:
         BadInput: it fails, takes too much, or comes to no end.
     """
-    if prepare is not None:  # else torch is not needed
+    if prepare is not None:
         _import_code_of(prepare)
-    else:
-        import transformers  # noqa: F401
+    else:  # what reads any configuration: imported by the child alone, seconds would be spent a second time here
+        import transformers.models.auto.auto_factory  # noqa: F401
     try:
         return bounded(work, seconds=SECONDS, megabytes=MEGABYTES)
     except Failed as error:

@@ -24,6 +24,9 @@ KEY = "PERSE_API_KEY"
 ADMIN_KEY = "PERSE_ADMIN_KEY"
 """The same for the key that may change the server."""
 
+SHORTEST_KEY = 16
+"""Characters."""
+
 KEYS_HOLD = "says whose keys the server takes"
 READERS_HOLD = "holds what readers wrote"
 """What is told of files that others on the machine get at."""
@@ -231,8 +234,10 @@ def admin_key() -> str | None:
 def _key_in(variable: str) -> str | None:
     given = os.environ.get(variable)
     key = header_key(given, of=variable) if given else None  # white space alone is too short a key, not none
-    if key is not None and len(key) < 16:
-        raise BadInput(f"{variable} has {len(key)} characters; give at least 16, such as the output of: openssl rand -hex 24")
+    if key is not None and len(key) < SHORTEST_KEY:
+        raise BadInput(
+            f"{variable} has {len(key)} characters; give at least {SHORTEST_KEY}, such as the output of: openssl rand -hex 24"
+        )
     return key
 
 

@@ -11,6 +11,7 @@ that is missing, as when a plugin did not load, nobody comes in.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 import uuid
@@ -30,10 +31,14 @@ from perse.serving.front.scopes import is_open, needed
 from perse.serving.front.stopping import when_started
 from perse.serving.front.visit import Visit
 from perse.serving.problems import ANOTHER_SERVER, answer, body, brief
+from perse.serving.requests import IDEMPOTENCY_KEY
 from perse.serving.schemas import ErrorBody
+from perse.settings.serving import SHORTEST_KEY
 
 HERE = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?", re.IGNORECASE)
 """This machine's names in a Host header, of which a request has one."""
+
+_OWN_KEY = "found the key of this request in {}, too, where it may be kept in a file; send it in Authorization alone"
 
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
@@ -83,6 +88,12 @@ class Guard:
             challenge = {"WWW-Authenticate": "Bearer"} if refused_to.error.code == HTTPStatus.UNAUTHORIZED else {}
             await _refuse(visit, refused_to, scope, receive, send, challenge)
             return
+        if _holds_key(scope):
+            visit.reason = "key"
+            await _refuse(
+                visit, body(_OWN_KEY.format("the address, or in Idempotency-Key"), HTTPStatus.BAD_REQUEST), scope, receive, send
+            )
+            return
         scope.setdefault("state", {})["visit"] = visit
         if scope["type"] != "http" or not bodies.has_body(scope):
             await self.app(scope, receive, _named(visit, send))
@@ -122,8 +133,24 @@ class Guard:
         with front.gate.holding(len(sent)) as refused:
             if refused:
                 await _later(visit, refused, scope, receive, send)
+            elif _key_in(sent, scope):
+                visit.reason = "key"
+                await _refuse(visit, body(_OWN_KEY.format("the body"), HTTPStatus.BAD_REQUEST), scope, receive, send)
             else:
                 await self.app(scope, bodies.again(sent, receive), _named(visit, send))
+
+
+def _holds_key(scope: Scope) -> bool:
+    """Whether the path, or the one header that is kept, holds the request's own key; some clients send theirs by further ones."""
+    kept = [value for name, value in scope["headers"] if name.lower() == IDEMPOTENCY_KEY.lower().encode()]
+    return any(_key_in(each, scope) for each in (scope["path"].encode(), *kept))
+
+
+def _key_in(sent: bytes, scope: Scope) -> bool:
+    given = (
+        next((value for name, value in scope["headers"] if name.lower() == b"authorization"), b"").partition(b" ")[2].strip()
+    )
+    return len(given) >= SHORTEST_KEY and (given in sent or json.dumps(given.decode("latin-1"))[1:-1].encode() in sent)
 
 
 def _who(front: Front, scope: Scope) -> Caller | ErrorBody:

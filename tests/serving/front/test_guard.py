@@ -277,6 +277,28 @@ def test_a_key_that_is_given_as_a_requests_name_is_not_its_name(
             assert given not in caplog.text and not any(given in record.getMessage() for record in caplog.records)
 
 
+def test_a_key_that_is_sent_where_it_would_be_kept_too_is_refused(
+    guarded: tuple[TestClient, dict[str, dict[str, str]]],
+) -> None:
+    client, bearers = guarded
+    bearer = bearers["admin"]
+    key = bearer["Authorization"].removeprefix("Bearer ")
+    for path, headers, sent in (
+        (f"/v1/readers/{key}", {}, {}),
+        ("/v1/readers/ann", {}, {"reviews": [{"text": f"mine is {key}, keep it"}]}),
+        ("/v1/readers/ann", {"Idempotency-Key": key}, {}),
+    ):
+        answer = client.post(path, headers=bearer | headers, json=sent)
+        assert answer.status_code == 400 and "found the key of this request in " in answer.text, path
+        assert key not in answer.text
+    others = {
+        "X-API-Key": key,
+        "Idempotency-Key": "once",
+    }  # some clients send theirs by two names, of which this one is not kept
+    assert client.post("/v1/readers/ann", headers=bearer | others, json={"reviews": []}).status_code == 200
+    assert client.post("/v1/readers/ann", headers=bearers["readers"], json={"text": key}).status_code == 200  # not whose it is
+
+
 def test_of_a_websocket_no_path_is_in_the_log(models: dict[str, Model]) -> None:
     embedded_app(models, SETTINGS)
     Guard(FastAPI())  # which puts its filter on the server's loggers
