@@ -150,10 +150,10 @@ def best_constant(majority: FloatArray | None, gold: Sequence[str]) -> tuple[str
 
 
 def above_coin(accuracy: Estimate) -> Estimate:
-    """An accuracy minus that of a coin, which is known: its interval is that of the accuracy."""
+    """An accuracy minus that of a coin, which is known: its interval is that of the accuracy, and undefined where that is."""
     interval = accuracy.interval
-    if accuracy.value is None or interval.low is None or interval.high is None:
+    if accuracy.value is None:
         return accuracy
-    ends = {"low": interval.low - COIN, "high": interval.high - COIN}
+    ends = {name: None if end is None else end - COIN for name, end in (("low", interval.low), ("high", interval.high))}
     moved = {"value": accuracy.value - COIN, "interval": interval.model_copy(update=ends), "difference": True}
     return accuracy.model_copy(update=moved)

@@ -217,13 +217,17 @@ def unchanged(path: Path, digests: Collection[str | None]) -> bool:
 
 def keep_changed(path: Path, digests: Collection[str | None]) -> None:
     """Renames the file at `path`, unless it is as perse wrote it."""
-    if not os.path.lexists(path) or unchanged(path, digests):
-        return
+    if os.path.lexists(path) and not unchanged(path, digests):
+        _log.warning("%s is not as perse wrote it, and is kept as %s", path, keep(path).name)
+
+
+def keep(path: Path) -> Path:
+    """Gives a file or a folder a name that nothing has, which is returned."""
     number = 1
     while os.path.lexists(kept := path.with_name(f"{path.stem}.kept-{number}{path.suffix}")):
         number += 1
     path.rename(kept)
-    _log.warning("%s is not as perse wrote it, and is kept as %s", path, kept.name)
+    return kept
 
 
 def digest_of(path: Path) -> str:

@@ -21,9 +21,10 @@ from typing import IO, Annotated
 from pydantic import Field, ValidationError
 
 from perse.errors import BadInput
+from perse.files.belongings import keep
 from perse.files.disk import sweep_temporaries, write_whole
 from perse.files.own_files import write_own
-from perse.files.runlog import file_digest, make_folder
+from perse.files.runlog import MANIFEST, file_digest, make_folder
 from perse.formats.json_text import parsed
 from perse.formats.plain_files import own_bytes
 from perse.records import explain
@@ -95,12 +96,12 @@ class Journal:
         if before is not None and (place is None or place.is_file()):
             self.say(f"done before: {before.shown}")
             return
-        # What a command wrote whose quickstart was killed is perse's own, and is made again.
-        again = ("--overwrite",) if self.kept.begun == words and words[0] in MADE_WHOLE else ()
-        self.say(f"\n$ {shown}{' '.join(['', *again])}")
+        if self.kept.begun == words and words[0] in MADE_WHOLE and place is not None:
+            self._keep_unnoted(place)
+        self.say(f"\n$ {shown}")
         self.keep(begun=words, ran=tuple(ran for ran in self.kept.ran if ran.words != words))
         began = time.monotonic()
-        code, answer = self._run((*words, *again), kept=told is not None)
+        code, answer = self._run(words, kept=told is not None)
         if code:  # nothing is perse's own of what lies there when it is begun again: a person may have gone on by hand
             self.keep(begun=())
         elif told is not None:
@@ -125,6 +126,14 @@ class Journal:
         if told is not None:
             first = answer.strip().partition("\n\n")[0]
             self.say(f"{' '.join(first.split())}\ntables: {told}")
+
+    def _keep_unnoted(self, place: Path) -> None:
+        """What a command left whose quickstart was killed, so that nobody noted its end, is made again; a person may have put something there since."""
+        made = place.parent if place.name == MANIFEST else place
+        if os.path.lexists(made):
+            self.say(
+                f"\n{made} is there, and nobody noted that it was finished: it is kept as {keep(made).name}, and made again"
+            )
 
     def _run(self, words: Sequence[str], *, kept: bool) -> tuple[int, str]:
         """The exit code of a command and, where it is to be kept, what it answered."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from evaluation_builders import (
     EXAMPLES,
@@ -307,3 +308,20 @@ def test_json_is_plain_and_round_trips_whatever_fails(rows: list[tuple[int, int,
     line = found.model_dump_json()
     no_constants(line)
     assert Evaluation.model_validate_json(line) == found
+
+
+def test_no_interval_leaves_what_a_value_can_be() -> None:
+    """Resamples of readers and of texts that they share are drawn apart to the spread that both should have: of a share near 0, as of pairs
+    that are in order where all predictions tie, the interval began below 0."""
+    drawn = np.random.default_rng(0)
+    examples = [
+        scored(f"{u}-{t}", f"u{u}", (3 * t + u + 5 * (drawn.random() < 0.05)) % 10 + 1, item=f"t{t}")
+        for u in range(10)
+        for t in range(10, 16)
+    ]
+    found = row(evaluate(examples, [answered(one.id, "5") for one in examples], train=None), "judge (label)")
+    ends = {one.name: one.range for one in metrics_of("scores")}
+    for name, estimate in found.columns.items():
+        low, high = estimate.interval.low, estimate.interval.high
+        assert low is None or high is None or ends[name][0] <= low <= high <= ends[name][1], name
+    assert found.columns["pair_accuracy"].interval.low == 0

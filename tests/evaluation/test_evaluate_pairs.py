@@ -95,3 +95,13 @@ def test_accuracy_is_right_answers_over_all_asked(rows: list) -> None:
     for name in ("judge (label)", "judge (likeliest)"):  # no distributions: the label stands for the likeliest
         accuracy = value(found, name, "accuracy")
         assert accuracy is not None and isclose(accuracy, np.mean([gold == answer for _, gold, answer in rows]))
+
+
+def test_what_a_judge_is_ahead_of_a_coin_is_its_accuracy_less_half_also_where_there_are_too_few_readers_for_an_interval() -> (
+    None
+):
+    examples = [pair(f"{n}", f"u{n % 4}", "A" if n % 3 else "B") for n in range(12)]
+    found = evaluate(examples, [answered(one.id, "A") for one in examples], train=None)
+    [ahead] = [one.estimate for one in found.differences if one.baseline == "chance"]
+    assert ahead.value == pytest.approx(8 / 12 - 0.5) and ahead.difference
+    assert ahead.interval.low is None and ahead.interval.reason == "undefined (few reviewers)"

@@ -109,22 +109,42 @@ def test_what_the_others_can_do_without_may_fail(files: dict[str, Path], tmp_pat
     assert [ran.words for ran in journal.kept.ran] == [("evaluate",)]
 
 
-def test_what_a_killed_quickstart_left_is_made_again(files: dict[str, Path], tmp_path: Path) -> None:
-    """The command may have gone on and ended well, with nobody there to note it; what it wrote would be refused."""
+def test_what_a_killed_quickstart_left_is_made_again_and_nothing_that_lies_there_is_replaced(
+    files: dict[str, Path], tmp_path: Path
+) -> None:
+    """The command may have gone on and ended well, with nobody there to note it; or a person has put something of their own there since."""
     journal = opened(tmp_path / "out", files, 10, lambda _: None)
 
     def killed(words: Sequence[str], answer: IO[bytes] | None) -> int:
         raise SystemExit  # as if here
 
     journal.run = killed
-    for words in (("data", "pointwise"), ("train",)):
+    for words, makes, kept in (
+        (("data", "pointwise"), "data/manifest.json", "data.kept-1/manifest.json"),
+        (("train",), "judge/config.json", "judge/config.json"),  # goes on by itself
+        (("fit",), "judge/stacking.json", "judge/stacking.kept-1.json"),
+    ):
         with pytest.raises(SystemExit):
-            journal.once(*words)
-        again = opened(tmp_path / "out", files, 10, lambda _: None)
-        typed = scripted(again, {}, whole=True)
-        again.once(*words)
-        assert typed == [" ".join(words) + (" --overwrite" if words[0] == "data" else "")]
-        journal = again
+            journal.once(*words, makes=makes)
+        place = tmp_path / "out" / makes
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(f"mine, {makes}")
+        told: list[str] = []
+        journal = opened(tmp_path / "out", files, 10, told.append)
+        typed: list[str] = []
+
+        def made(words: Sequence[str], answer: IO[bytes] | None, typed: list[str] = typed, place: Path = place) -> int:
+            typed.append(" ".join(words))
+            assert words[0] == "train" or not place.exists()
+            place.parent.mkdir(exist_ok=True)
+            place.touch()
+            return 0
+
+        journal.run = made
+        journal.once(*words, makes=makes)
+        assert typed == [" ".join(words)]
+        assert (tmp_path / "out" / kept).read_text() == f"mine, {makes}"
+        assert kept == makes or "nobody noted that it was finished: it is kept as " in told[0]
         journal.run = killed
 
 

@@ -83,7 +83,7 @@ def computed(metric: Metric, sample: Sample) -> Estimate | None:
         BadInput: one of texts that cannot be had here, such as without its model; the column is left out.
     """
     if not added(metric):
-        return metric.function(sample)
+        return _in_range(metric, metric.function(sample))
     try:
         if not isinstance(sample, Written):
             return _checked(metric.function(sample))
@@ -95,7 +95,14 @@ def computed(metric: Metric, sample: Sample) -> Estimate | None:
             raise
         return Estimate(value=None, interval=Interval(reason=failure(metric, error)), items=len(sample.reviewer))
     sample.settings.update(setting)
-    return found
+    return _in_range(metric, found)
+
+
+def _in_range(metric: Metric, found: Estimate | None) -> Estimate | None:
+    if found is None or found.interval.low is None or found.interval.high is None:
+        return found
+    low, high = (min(max(end, metric.range[0]), metric.range[1]) for end in (found.interval.low, found.interval.high))
+    return found.model_copy(update={"interval": found.interval.model_copy(update={"low": low, "high": high})})
 
 
 def _checked(found: object) -> Estimate | None:

@@ -12,6 +12,7 @@ value; `mean_of` and `of_sample` (`shapes`) make one from a plain function.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -78,6 +79,8 @@ class Metric:
     """What who knows nothing reaches; None: it depends."""
     drawn: str | None = None
     """The title of its picture in the report; None: there is none."""
+    range: tuple[float, float] = (-math.inf, math.inf)
+    """The least and the most that it can be; an interval, which is as wide as resamples and few readers make it, ends there."""
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -37,7 +38,7 @@ def _shared(name: str) -> Callable[[Scored], Estimate]:
 def _correlation(sheet: Sheet, prefix: str, name: str) -> Metric:
     title, about = _COEFFICIENTS[name]
     column = prefix + name
-    return Metric(column, title, "higher", about, sheet, _shared(column), chance=0.0, drawn=_DRAWN.get(column))
+    return Metric(column, title, "higher", about, sheet, _shared(column), chance=0.0, drawn=_DRAWN.get(column), range=(-1, 1))
 
 
 def _absolute_error(scored: Scored) -> FloatArray:
@@ -108,9 +109,19 @@ SCORES = (
         ERRORS,
         replace(mean_of(_absolute_error), estimate=_shared("mae")),
         drawn="Mean absolute error of the score",
+        range=(0, math.inf),
     ),
-    Metric("qwk", "weighted kappa", "higher", "quadratic, of predictions rounded to the nearest label", ERRORS, _qwk, 0.0),
-    Metric("rps", "RPS", "lower", "ranked probability score of the distribution, 0 to 1", ERRORS, _rps),
+    Metric(
+        "qwk",
+        "weighted kappa",
+        "higher",
+        "quadratic, of predictions rounded to the nearest label",
+        ERRORS,
+        _qwk,
+        0.0,
+        range=(-1, 1),
+    ),
+    Metric("rps", "RPS", "lower", "ranked probability score of the distribution, 0 to 1", ERRORS, _rps, range=(0, 1)),
     Metric(
         "pair_accuracy",
         "pairs in order",
@@ -119,5 +130,6 @@ SCORES = (
         "the other half of the reviewers, or on the validation run",
         ERRORS,
         _pair_accuracy,
+        range=(0, 1),
     ),
 )
