@@ -56,6 +56,14 @@ def place_named(name: str | Path) -> Path:
         return Path(name)
 
 
+def without_detours(path: Path) -> Path:
+    """`path` without what is not there and is left again at once: `mine/new/..` is nothing as long as `mine/new` is not made, and then is `mine`."""
+    found = Path()
+    for part in path.parts:
+        found = found.parent if part == ".." and found.name not in ("", "..") and not os.path.lexists(found) else found / part
+    return found
+
+
 def run_around(folder: Path) -> Path | None:
     """The training run that left this merged model or adapter in its own folder; None of any other folder."""
     whole = Path(os.path.realpath(folder))  # links that lead in a circle stay as they are; Path.resolve raises at them

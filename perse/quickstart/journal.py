@@ -21,7 +21,7 @@ from typing import IO, Annotated
 from pydantic import Field, ValidationError
 
 from perse.errors import BadInput
-from perse.files.belongings import keep, resolved
+from perse.files.belongings import keep
 from perse.files.disk import refuse_link, sweep_temporaries, write_whole
 from perse.files.own_files import write_own
 from perse.files.runlog import MANIFEST, file_digest, make_folder
@@ -158,9 +158,6 @@ def opened(folder: Path, files: Mapping[str, Path], minutes: float, say: Callabl
         BadInput: the folder holds something else, or a quickstart of other files or another budget.
     """
     digests = {role: file_digest(path) for role, path in files.items()}
-    folder = (
-        resolved(folder) if ".." in folder.parts else folder
-    )  # "mine/new/.." is not there until mine/new is made, and then is mine
     place = folder / NAME
     refuse_link(place)
     if place.exists():

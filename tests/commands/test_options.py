@@ -241,6 +241,27 @@ def test_a_home_is_written_to_whoever_reads_its_sign(
         option.process_value(context, "-")
 
 
+@pytest.mark.parametrize(("path", "context", "option"), WRITING, ids=[f"{path} {option.name}" for path, _, option in WRITING])
+def test_a_folder_is_known_as_the_one_that_it_will_be(
+    path: str, context: Any, option: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """`mine/new/..` is not there, so that no check found a person's files in it, until `mine/new` was made on the way."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine" / "there").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "mine" / "there")
+    for given, meant in {
+        "mine/new/..": "mine",
+        "mine/new/../../other": "mine/../other",
+        "mine/a/b/../../..": "mine/..",
+        f"{tmp_path}/mine/new/../x": f"{tmp_path}/mine/x",
+        "mine/there/../x": "mine/there/../x",
+        "link/..": "link/..",  # which is mine
+        "../x": "../x",
+        "../../new/../x": "../../x",
+    }.items():
+        assert str(option.process_value(context, given)) == meant
+
+
 def test_every_command_that_writes_was_asked() -> None:
     assert len(WRITING) > 30 and {"perse score", "perse report", "perse data export", "perse kgds import"} <= {
         p for p, *_ in WRITING

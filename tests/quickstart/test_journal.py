@@ -64,18 +64,10 @@ def test_a_folder_of_somebody_else_stays_as_it_is(files: dict[str, Path], tmp_pa
     assert [path.name for path in other.iterdir()] == ["mine.txt"]
 
 
-def test_a_folder_of_somebody_else_is_known_under_any_path_and_no_link_stands_for_the_journal(
-    files: dict[str, Path], tmp_path: Path
-) -> None:
-    mine = tmp_path / "mine"
-    mine.mkdir()
-    (mine / "notes.txt").write_text("mine")
-    with pytest.raises(BadInput, match="holds something else"):
-        opened(mine / "new" / "..", files, 10, lambda _: None)
-    assert [one.name for one in mine.iterdir()] == ["notes.txt"]
+def test_no_link_stands_for_the_journal(files: dict[str, Path], tmp_path: Path) -> None:
     journal = opened(tmp_path / "out", files, 10, lambda _: None)
-    (tmp_path / "out" / "quickstart.json").rename(mine / "journal.json")
-    (tmp_path / "out" / "quickstart.json").symlink_to(mine / "journal.json")
+    (tmp_path / "out" / "quickstart.json").rename(tmp_path / "journal.json")
+    (tmp_path / "out" / "quickstart.json").symlink_to(tmp_path / "journal.json")
     with pytest.raises(BadInput, match="link"):
         opened(journal.folder, files, 10, lambda _: None)
 

@@ -13,7 +13,7 @@ import typer
 
 from perse.addresses import is_address
 from perse.errors import BadInput
-from perse.files.path_names import place_named
+from perse.files.path_names import place_named, without_detours
 from perse.judging.loading import judge_help
 from perse.questions import QUESTIONS
 from perse.records import Split
@@ -41,7 +41,7 @@ def here(path: Path | None) -> Path | None:
     place = place_named(path)
     if place.parts[:1] and place.parts[0].startswith("~"):
         raise BadInput(f"the place to write is {path}, and there is no home {place.parts[0]}; give the whole path, from /")
-    return place
+    return without_detours(place)
 
 
 Out = Annotated[Path, typer.Option("--out", callback=here, help="The folder to write, or to continue.", show_default=False)]
