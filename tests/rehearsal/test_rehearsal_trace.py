@@ -65,13 +65,13 @@ def test_rounds_under_the_personal_judge_say_what_the_reader_would_rather_have()
         Round(
             suggestions=said, filtered=Filtered(removed=(2,), history=1), summary="They are quiet.", preferred=0.62, stands=True
         ),
-        Round(suggestions=said, summary="They are very quiet.", preferred=0.5),
+        Round(suggestions=said, summary="They are very quiet.", preferred=0.5496),
         Round(failed="suggestions: bad_json"),
     )
     told = shown(Trace(sample="s1", method="personal", summary="They are quiet.", general="They are loud.", rounds=rounds))
     lines = [line.strip() for line in told.splitlines()]
     assert "Round 1: the reader would rather have it with 62%, stands" in lines and "They are [-loud-]{+quiet+}." in lines
-    assert "Round 2: the reader would rather have it with 50%, does not stand" in lines
+    assert "Round 2: the reader would rather have it with 54.96%, does not stand" in lines
     assert "They are {+very +}quiet." in lines
     assert "Round 3: no preference, does not stand" in lines and "suggestions: bad_json" in lines
     assert "Summary" not in lines

@@ -86,8 +86,9 @@ def came_of(played: Played) -> str:
 
 
 def stood(one: Round) -> str:
-    """ "the reader would rather have it with 62%, stands"."""
-    rather = "no preference" if one.preferred is None else f"the reader would rather have it with {100 * one.preferred:.0f}%"
+    """ "the reader would rather have it with 62%, stands". 55.04% is above a threshold of 55%, and 54.96% is not: decimals where there are some."""
+    percent = "" if one.preferred is None else f"{100 * one.preferred:.2f}".rstrip("0").rstrip(".")
+    rather = "no preference" if one.preferred is None else f"the reader would rather have it with {percent}%"
     return f"{rather}, {'stands' if one.stands else 'does not stand'}"
 
 

@@ -109,7 +109,7 @@ async function versionsOf(trace) {
 async function roundsOf(trace) {
   const made = [];
   for (const [at, round] of trace.rounds.entries()) {
-    const rather = round.preferred === null ? "no preference" : `the reader would rather have it with ${number(100 * round.preferred, 0)}%`;
+    const rather = round.preferred === null ? "no preference" : `the reader would rather have it with ${Number(number(100 * round.preferred, 2))}%`;
     const title = `Round ${at + 1}: ${rather}, ${round.stands ? "stands ★" : "does not stand"}`;
     const parts = [];
     if (round.response) parts.push(make("article", { className: "turn user" }, make("h5", {}, "The user"), ...(await responseOf(round.response))));
