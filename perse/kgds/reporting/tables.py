@@ -14,7 +14,7 @@ from perse.formats.templates import table
 from perse.kgds.benchmark import PARADIGMS, PATTERNS, Paradigm, Pattern
 from perse.kgds.outcomes import ErrorType
 from perse.kgds.scoring.failures import at_most
-from perse.kgds.scoring.results import METRICS, Errors, Metric, Results, Scores
+from perse.kgds.scoring.results import METRICS, Errors, Metric, Results, Scores, comparable
 from perse.publishing.markdown import plain
 from perse.results.result import Estimate, Table
 
@@ -78,6 +78,10 @@ def highest(results: Results, pattern: Pattern) -> Sequence[str]:
     known = {s.model: s.values["op"] for s in found if "op" in s.values and s.values["op"].value is not None}
     if not known:
         return ()
+    if not comparable([one for one in found if one.model in known], "op"):
+        return (
+            f"No overall performance (OP) is called the highest under {PATTERN_NAMES[pattern]}: different judges verified the models.",
+        )
     top = max(estimate.value or 0.0 for estimate in known.values())
     names = [f"{model}, {value_in_words(estimate)}" for model, estimate in known.items() if estimate.value == top]
     said = f"Highest overall performance (OP) under {PATTERN_NAMES[pattern]}: {'; '.join(names)}{_minus_next(results, pattern, known)}"
@@ -220,6 +224,8 @@ def _best(results: Results, pattern: Pattern, metric: Metric) -> set[str]:
         estimate = scores.values.get(metric) if scores else None
         if scores and estimate and estimate.value is not None:
             values.setdefault(scores.paradigm, {})[model] = estimate.value
+    if not comparable([one for model in models(results) if (one := shown(results, model, pattern))], metric):
+        return set()
     ranked = next((values[paradigm] for paradigm in PARADIGMS if paradigm in values), {})
     if len(ranked) <= _PLACES:
         return set()

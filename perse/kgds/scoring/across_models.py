@@ -14,13 +14,16 @@ from scipy import stats
 from perse.evaluation.stats.correlation import Coefficient, FloatArray, pearson, spearman
 from perse.evaluation.stats.intervals import bootstrap_interval
 from perse.kgds.benchmark import PARADIGMS, PATTERNS
-from perse.kgds.scoring.results import Correlation, Metric, Scores
+from perse.kgds.scoring.results import Correlation, Metric, Scores, comparable
 from perse.results.result import Estimate, Interval
 
 FEWEST_MODELS = 3
 """Two points are always on a line."""
 FEW_MODELS = f"undefined (fewer than {FEWEST_MODELS} models)"
 CONSTANT = "undefined (all models have the same value)"
+JUDGES = "undefined (different judges verified the models)"
+
+_BOTH: tuple[Metric, Metric] = ("f1", "cao")
 
 Measured = tuple[Scores, Mapping[Metric, FloatArray]]
 """A model's scores, and its means in each of R resamples, (R,), as fractions."""
@@ -60,11 +63,13 @@ def _estimate(
 ) -> Estimate:
     if len(models) < FEWEST_MODELS:
         return Estimate(value=None, interval=Interval(reason=FEW_MODELS), items=len(models))
-    value = coefficient(*(np.array([_mean(scores, metric) for scores, _ in models]) for metric in ("f1", "cao")))
+    if not all(comparable([scores for scores, _ in models], metric) for metric in _BOTH):
+        return Estimate(value=None, interval=Interval(reason=JUDGES), items=len(models))
+    value = coefficient(*(np.array([_mean(scores, metric) for scores, _ in models]) for metric in _BOTH))
     if value is None:
         return Estimate(value=None, interval=Interval(reason=CONSTANT), items=len(models))
     # Means that differ by floating-point error only are ties.
-    background, opinions = (np.round([means[metric] for _, means in models], 12) for metric in ("f1", "cao"))  # (models, R)
+    background, opinions = (np.round([means[metric] for _, means in models], 12) for metric in _BOTH)  # (models, R)
     interval = bootstrap_interval(of_rows(background, opinions), reviewers=samples, of="sample")
     return Estimate(value=value, interval=interval, items=len(models))
 

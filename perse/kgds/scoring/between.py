@@ -1,6 +1,6 @@
 """What one side is beside others: after reflection, under the other pattern, another model's, and all models together.
 
-All sides stand on the same resamples of the same samples, so that every difference is paired.
+All sides stand on the same resamples of the same samples, so that every difference is paired. What different judges verified is not compared.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from perse.kgds.benchmark import PARADIGMS, PATTERNS
 from perse.kgds.outcomes import ErrorType
-from perse.kgds.scoring.results import ALL_METRICS, Across, Average, Delta, Difference
+from perse.kgds.scoring.results import ALL_METRICS, Across, Average, Delta, Difference, Metric, comparable
 from perse.kgds.scoring.sides import Side, difference, estimate, value_of
 
 
@@ -28,12 +28,10 @@ def deltas(sides: Sequence[Side]) -> Iterable[Delta]:
         yield Delta(
             model=before.scores.model,
             pattern=before.scores.pattern,
-            values={
-                metric: difference(after, before, metric)
-                for metric in ALL_METRICS
-                if metric in before.resampled and metric in after.resampled
-            },
-            errors={kind: round(new[kind] - old[kind], 2) for kind in ErrorType} if old and new else None,
+            values={metric: difference(after, before, metric) for metric in _in_all((before, after))},
+            errors={kind: round(new[kind] - old[kind], 2) for kind in ErrorType}
+            if old and new and before.scores.verified_by == after.scores.verified_by
+            else None,
         )
 
 
@@ -44,7 +42,7 @@ def across(sides: Sequence[Side]) -> Iterable[Across]:
         writing = by_key.get((model, "abs-aos", paradigm))
         if extracting.scores.pattern != "ebs-aos" or writing is None:
             continue
-        if "op" not in extracting.resampled or "op" not in writing.resampled:
+        if "op" not in _in_all((extracting, writing)):
             continue
         samples = len(extracting.scores.samples)
         total = sum(round(100 * value_of(side, "op")) for side in (extracting, writing))  # in hundredths
@@ -67,12 +65,13 @@ def differences(sides: Sequence[Side]) -> Iterable[Difference]:
                 minus=other.scores.model,
                 pattern=one.scores.pattern,
                 paradigm=one.scores.paradigm,
-                values={
-                    metric: difference(one, other, metric)
-                    for metric in ALL_METRICS
-                    if metric in one.resampled and metric in other.resampled
-                },
+                values={metric: difference(one, other, metric) for metric in _in_all((one, other))},
             )
+
+
+def _in_all(sides: Sequence[Side]) -> list[Metric]:
+    rows = [side.scores for side in sides]
+    return [metric for metric in ALL_METRICS if all(metric in side.resampled for side in sides) and comparable(rows, metric)]
 
 
 def averages(sides: Sequence[Side]) -> Iterable[Average]:
@@ -80,7 +79,7 @@ def averages(sides: Sequence[Side]) -> Iterable[Average]:
     for pattern in PATTERNS:
         for paradigm in PARADIGMS:
             here = [side for side in sides if (side.scores.pattern, side.scores.paradigm) == (pattern, paradigm)]
-            metrics = [metric for metric in ALL_METRICS if all(metric in side.resampled for side in here)]
+            metrics = _in_all(here)
             if len(here) < 2 or not metrics:
                 continue
             yield Average(

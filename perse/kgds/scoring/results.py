@@ -5,6 +5,7 @@ Values are percentages rounded to two digits, each with an interval over samples
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -65,6 +66,15 @@ class Scores(_Result):
     odd: int = 0
     """Extracted tags that name no paragraph at all."""
     samples: tuple[SampleScores, ...]
+
+
+def comparable(rows: Iterable[Scores], metric: Metric) -> bool:
+    """Whether a metric of these rows can be set beside one another: one judge verified them all, asked in one way, or the metric needs none.
+
+    What a model extracts is held against the experts' selection, without a judge.
+    """
+    judged = [one for one in rows if metric in ("cao", "op") or one.pattern == "abs-aos"]
+    return len({one.verified_by for one in judged}) <= 1
 
 
 class Delta(_Result):

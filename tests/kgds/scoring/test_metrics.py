@@ -14,7 +14,9 @@ from perse.evaluation.stats.intervals import bootstrap_interval, expanded_levels
 from perse.evaluation.stats.resamples import Resamples, times_drawn
 from perse.kgds.benchmark import PARADIGMS, PATTERNS, Benchmark, Paradigm, Pattern
 from perse.kgds.outcomes import ErrorType, Outcome, Outcomes
-from perse.kgds.scoring.across_models import CONSTANT, FEW_MODELS
+from perse.kgds.reporting.tables import table_1
+from perse.kgds.reporting.telling import kgds_result
+from perse.kgds.scoring.across_models import CONSTANT, FEW_MODELS, JUDGES
 from perse.kgds.scoring.metrics import results
 from perse.kgds.scoring.results import SampleScores, Scores
 from perse.kgds.scoring.sides import Side, difference, percent
@@ -331,6 +333,34 @@ def test_averages_over_models_weigh_each_model_the_same() -> None:
             assert estimate.value == pytest.approx(np.mean([row.values[metric].value for row in rows]), abs=0.0051)
     alone = results(TWELVE, EVERYTHING[:4], resamples=100)
     assert alone.averages == (), "of one model there is no mean"
+
+
+def test_what_different_judges_verified_is_neither_ranked_nor_subtracted_nor_averaged() -> None:
+    """The same summaries before a judge that says yes to all and before a coin: overall performance "differed" by 54 points, of the judges."""
+    judges = {"a": "yes", "b": "coin", "c": "yes", "d": "yes"}
+    by_two = [replace(one, verified_by=judges[one.model]) for one in EVERYTHING]
+    found, alone = (results(TWELVE, outcomes, resamples=100) for outcomes in (by_two, EVERYTHING))
+    needs_none = {"recall", "precision", "f1", "retrieved"}
+    for one in found.differences:
+        theirs = next(
+            each for each in alone.differences if each.model_dump(exclude={"values"}) == one.model_dump(exclude={"values"})
+        )
+        same = judges[one.model] == judges[one.minus]
+        wanted = set(theirs.values) if same else needs_none if one.pattern == "ebs-aos" else set()
+        assert {name: theirs.values[name] for name in wanted} == one.values
+    assert {average.pattern: set(average.values) for average in found.averages} == {"ebs-aos": needs_none}
+    assert {one.pearson.interval.reason for one in found.correlations} == {JUDGES}
+    assert found.across == alone.across and found.deltas == alone.deltas, "of one model, by one judge"
+    told = kgds_result(found).answer
+    assert (
+        told.count("is called the highest under") == 2
+        and "different judges verified the models" in told
+        and "minus" not in told
+    )
+    assert not any(cell.best for one in table_1(found).rows for cell in one[1][3:5] if cell)
+    after = [replace(one, verified_by=f"{one.paradigm}, {one.pattern}") for one in EVERYTHING]
+    apart = results(TWELVE, after, resamples=100)
+    assert not apart.across and {frozenset(one.values) for one in apart.deltas} == {frozenset(needs_none), frozenset()}
 
 
 def test_a_row_without_a_sample_takes_none_from_the_others() -> None:
