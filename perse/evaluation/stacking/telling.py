@@ -152,8 +152,8 @@ def _than(other: str, gain: Estimate, reached: Estimate, where: str) -> str:
     if gain.above_zero and reached.above_zero:
         return f"{value} more than {other}{where}"
     if gain.below_zero:
-        return f"which is less than {other} reaches{where} ({value})"
-    return f"which is not shown to be more than {other} reaches ({value})"
+        return f"which is less than {other} reaches{where} (difference {value})"
+    return f"which is not shown to be more than {other} reaches (difference {value})"
 
 
 def _cells(columns: Mapping[str, Estimate]) -> tuple[Cell, ...]:
