@@ -43,14 +43,14 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 # From a critic's reviews to a trained, evaluated personal judge: about 8 minutes on 2 cores. Run again, it continues.
-# A reader's six examples share one row, so that their profile is computed once.
+# A reader's five examples share one row, so that their profile is computed once.
 demo: $(READY) $(DEMO)/data/manifest.json
 	@$(BIN)/python -c "import hashlib, sys; sys.exit(hashlib.sha256(open('perse/samples/reviews.jsonl', 'rb').read()).hexdigest() not in open(sys.argv[1]).read())" \
 	    $(DEMO)/data/manifest.json || { echo "$(DEMO)/data is a data set of other reviews than the demo's; move it away, or give the demo another folder: make demo DEMO=work/demo-2" >&2; exit 2; }
 	$(BIN)/perse score --examples $(DEMO)/data --judge smollm2-135m --dtype $(DTYPE) --max-new-tokens 80 --out $(DEMO)/before
 	$(BIN)/accelerate launch --cpu --num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no \
 	    train.py --config configs/train/embedded_lora.yaml data.path=$(DEMO)/data output=$(DEMO)/judge model.dtype=$(DTYPE) \
-	    train.batch_size=6 train.max_shared_examples=6 train.rows_per_step=1
+	    train.batch_size=5 train.max_shared_examples=5 train.rows_per_step=1
 	$(BIN)/perse score --examples $(DEMO)/data --judge $(DEMO)/judge --dtype $(DTYPE) --max-new-tokens 80 --out $(DEMO)/after
 	$(BIN)/perse evaluate $(DEMO)/before $(DEMO)/after
 	$(BIN)/perse report $(DEMO)/before $(DEMO)/after --out $(DEMO)/report
@@ -63,7 +63,7 @@ demo: $(READY) $(DEMO)/data/manifest.json
 .PRECIOUS: $(DEMO)/data/manifest.json
 $(DEMO)/data/manifest.json: | $(READY)
 	$(BIN)/perse data pointwise --reviews perse/samples/reviews.jsonl --items perse/samples/items.jsonl \
-	    --k 3 --profiles per_reviewer_epoch --valid 0.28 --out $(DEMO)/data
+	    --k 3 --profiles per_reviewer_epoch --valid 0.28 --max-queries 5 --out $(DEMO)/data
 
 # `make test ROOM=kgds` runs the tests of one room alone, `ROOM=data/names` those of a part of it; so do the others below.
 test: $(READY) $(ROOM:%=room)
