@@ -37,12 +37,12 @@ def judgement() -> Judgement:
     """What `perse ask` printed. Raises SystemExit where the page no longer shows it."""
     page = (ROOT / "docs" / "demo.md").read_text(encoding="utf-8")
     asked = page[page.index("perse ask ") :]
-    score = re.search(r"score (\d+) of \d+ +expected ([\d.]+)", asked)
+    score = re.search(r"expected ([\d.]+) of \d+, likeliest (\d+)", asked)
     if score is None:
         raise SystemExit("docs/demo.md shows no answer of perse ask")
     return Judgement(
-        score[1],
         score[2],
+        score[1],
         " ".join(re.findall(r"^│ (.*?) *│$", asked, re.M)),
         {label: float(share) for label, share in re.findall(r"^ ?(\d+)  (0\.\d+) #", asked, re.M)},
     )
@@ -95,7 +95,7 @@ def _cut(text: str, lines: int, size: float) -> str:
 
 
 def _answer(sheet: Sheet, said: Judgement, middle: float) -> None:
-    by = "by the embedded model after the 24 training steps of make demo"
+    by = "by the embedded model after the 26 training steps of make demo"
     wide = ANSWER - 32
     written = 17.5 * len(broken(f"“{said.review}”", wide, 12.5))
     high = 74 + 20 * len(said.probabilities) + 22 + written + 10 + 15.4 * len(broken(by, wide, 11))
@@ -103,7 +103,7 @@ def _answer(sheet: Sheet, said: Judgement, middle: float) -> None:
     sheet.text(RIGHT, top - 14, "What they would say of it", size=15, bold=True)
     sheet.box(RIGHT, top, ANSWER, high, fill="#ffffff")
     x, y = RIGHT + 16, top + 28
-    sheet.text(x, y, f"score {said.label}, expected {said.expected}", size=15, bold=True)
+    sheet.text(x, y, f"expected {said.expected}, likeliest {said.label}", size=15, bold=True)
     sheet.text(x, y + 20, "the exact probability of each score:", size=11.5, colour=DIM)
     y += 46
     most = max(said.probabilities.values())
