@@ -48,10 +48,14 @@ def commands(page: str) -> list[Command]:
 
 
 def _lines(block: str) -> list[tuple[int, str]]:
-    """Lines with those that a backslash continues."""
+    """Lines with those that a backslash continues; without others that are further in than their block, which are what a program wrote."""
     found: list[tuple[int, str]] = []
     joined = False
-    for at, line in enumerate(block.splitlines()):
+    lines = block.splitlines()
+    margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    for at, line in enumerate(lines):
+        if not joined and line[margin : margin + 1].isspace():
+            continue
         if joined:
             number, before = found.pop()
             found.append((number, f"{before} {line.strip().removesuffix(chr(92))}"))
