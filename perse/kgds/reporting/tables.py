@@ -224,7 +224,8 @@ def _best(results: Results, pattern: Pattern, metric: Metric) -> set[str]:
         estimate = scores.values.get(metric) if scores else None
         if scores and estimate and estimate.value is not None:
             values.setdefault(scores.paradigm, {})[model] = estimate.value
-    if not comparable([one for model in models(results) if (one := shown(results, model, pattern))], metric):
+    known = [one for model in models(results) if (one := shown(results, model, pattern)) and metric in one.values]
+    if not comparable(known, metric):
         return set()
     ranked = next((values[paradigm] for paradigm in PARADIGMS if paradigm in values), {})
     if len(ranked) <= _PLACES:

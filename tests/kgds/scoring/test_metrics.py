@@ -358,6 +358,14 @@ def test_what_different_judges_verified_is_neither_ranked_nor_subtracted_nor_ave
         and "minus" not in told
     )
     assert not any(cell.best for one in table_1(found).rows for cell in one[1][3:5] if cell)
+    unverified = [
+        replace(one, verified_by=None, samples={n: replace(each, opinions=None) for n, each in one.samples.items()})
+        for one in EVERYTHING
+        if one.model == "d" and one.pattern == "ebs-aos"
+    ]
+    five = [replace(one, verified_by="yes", model=one.model.replace("d", "e")) for one in EVERYTHING]
+    known = table_1(results(TWELVE, [*five, *unverified], resamples=100))
+    assert sum(row[1][4].best for row in known.rows if row[1][4]) == 3, "who was not verified keeps nobody from being ranked"
     after = [replace(one, verified_by=f"{one.paradigm}, {one.pattern}") for one in EVERYTHING]
     apart = results(TWELVE, after, resamples=100)
     assert not apart.across and {frozenset(one.values) for one in apart.deltas} == {frozenset(needs_none), frozenset()}
