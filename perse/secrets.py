@@ -192,4 +192,5 @@ def _spellings(value: str) -> set[str]:
     long = len(value) >= 8 or (len(value) >= 6 and any(each.isdigit() for each in value))
     if not long or value.lower() in _PLACEHOLDERS:
         return set()
-    return {value, json.dumps(value)[1:-1], quote(value.encode("utf-8", "replace"), safe=""), escape(value)}
+    encoded = (quote(value.encode("utf-8", "replace"), safe=safe) for safe in ("", "/"))  # some leave the slash of a base64 key
+    return {value, json.dumps(value)[1:-1], *encoded, escape(value)}

@@ -509,3 +509,10 @@ def test_a_key_is_known_as_one_from_six_characters_with_a_digit_and_from_eight_w
     for short in ("abcdefg", "abc1e"):
         monkeypatch.setenv("OPENAI_API_KEY", short)
         assert redact(f"the server said {short}.") == f"the server said {short}."
+
+
+def test_a_key_is_known_in_each_way_that_addresses_spell_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some encode the slash of a key in base64 and some leave it."""
+    monkeypatch.setenv("OPENAI_API_KEY", "ab/cd+ef12=gh34")
+    for said in ("ab/cd+ef12=gh34", "ab%2Fcd%2Bef12%3Dgh34", "ab/cd%2Bef12%3Dgh34", "ab/cd%2bef12%3dgh34"):
+        assert without_keys(f"no such key: {said}") == "no such key: ***"
