@@ -27,7 +27,7 @@ with redirect_stderr(sys.__stderr__), suppress(ModuleNotFoundError):
 
 import hypothesis
 import pytest
-from builders import KINDS, tiny_llama, whole_number_tokenizer
+from builders import KINDS, save_answering_llama, tiny_llama, whole_number_tokenizer
 from places import ROOT
 
 sys.path.append(str(ROOT / "benchmarks"))  # last, since some of its modules are named as packages are
@@ -84,19 +84,7 @@ def tiny_model_folder(tokenizers: dict[str, Any], tmp_path_factory: pytest.TempP
 
 @pytest.fixture(scope="session")
 def answering_model(tokenizers: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny random Llama that gives scores: one dimension is the same for all tokens, and the tokens of scores look at it."""
-    import torch
-
-    tokenizer = tokenizers["whole_numbers"]
-    model = tiny_llama(tokenizer, context=8192)
-    likes = [token for token in range(len(tokenizer)) if tokenizer.decode([token]) in {f" {n}" for n in range(1, 11)}]
-    with torch.no_grad():
-        model.model.embed_tokens.weight[:, 0] = 12.0
-        model.lm_head.weight[likes, 0] += 10.0
-    folder = tmp_path_factory.mktemp("answering") / "tiny"
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return save_answering_llama(tokenizers["whole_numbers"], tmp_path_factory.mktemp("answering") / "tiny")
 
 
 @pytest.fixture(scope="module")

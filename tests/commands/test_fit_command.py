@@ -11,11 +11,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx2
 import numpy as np
 import pytest
+from builders import save_answering_llama
 from command_line import perse
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from served import serving
 
 from perse.answering.base import JudgeSettings
 from perse.batch.scored import read_run
@@ -51,13 +54,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def judge(answering_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A judge of its own, beside which a stacking may lie."""
-    folder = tmp_path_factory.mktemp("judge") / "tiny"
-    folder.mkdir()
-    for part in answering_model.iterdir():
-        (folder / part.name).write_bytes(part.read_bytes())
-    return folder
+def judge(tokenizers: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A judge of its own, beside which a stacking may lie, and which vLLM computes, too."""
+    return save_answering_llama(tokenizers["whole_numbers"], tmp_path_factory.mktemp("judge") / "tiny", width=128)
 
 
 @pytest.fixture(scope="module")
@@ -322,6 +321,25 @@ def test_the_server_in_vllm_applies_it_as_the_embedded_one_does(
         one = Judgement.model_validate(answer.json())
         assert one.stacked == stacked(told, example, one) and scored.stacked is not None and one.stacked is not None
         assert one.stacked.expected == pytest.approx(scored.stacked.expected, abs=0.01)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("engine", ["transformers", "vllm"])
+def test_a_server_that_a_person_starts_applies_what_lies_beside_its_model(
+    engine: str, fitted: Path, stacked_run: Path, judge: Path, tmp_path: Path
+) -> None:
+    """Of its own distribution, as `perse score` does, to the last digit."""
+    if engine == "vllm":
+        pytest.importorskip("vllm")
+    told, some = read_stacking(fitted), items(stacked_run)[:6]
+    with serving(tmp_path / "log", f"model={judge}", "dtype=float32", "temperature=0", engine=engine) as running:
+        asked = {"input": [one.model_dump(mode="json", exclude_none=True) for one, _ in some], "question": "pointwise_score"}
+        answered = httpx2.post(f"{running.url}/v1/judge/pointwise", json=asked, timeout=300)
+    assert answered.status_code == 200, answered.text
+    for (example, scored), answer in zip(some, map(Judgement.model_validate, answered.json()["results"]), strict=True):
+        assert answer.stacked is not None and scored.stacked is not None
+        assert answer.stacked == stacked(told, example, answer)
+        assert answer.stacked.distribution == pytest.approx(scored.stacked.distribution, abs=1e-3)
 
 
 @pytest.mark.integration
