@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 import perse
@@ -29,7 +28,8 @@ from perse.data.sources.source import Source, Wanted
 from perse.data.works import repeats, works
 from perse.errors import BadInput
 from perse.files.replacing import Claim, claimed
-from perse.files.runlog import file_digest
+from perse.files.runlog import name_and_digest
+from perse.formats.plain_files import unchanged_while_read
 from perse.identity import shuffled
 from perse.records import Comparison, Kind, Review
 from perse.records.dates import sortable
@@ -54,8 +54,8 @@ class Material:
     """The output of a source: records under real names, their files, and how they were prepared."""
 
     records: Sequence[Review] | Sequence[Comparison]
-    inputs: Mapping[str, Path]
-    """role -> file, for the manifest."""
+    sources: Mapping[str, Mapping[str, str]]
+    """role -> file, as the manifest names it (`name_and_digest`)."""
     faults: Faults
     dropped: Mapping[str, Counter[str]] = field(default_factory=dict)
     """unit -> reason -> how many, of what was left out before."""
@@ -95,10 +95,11 @@ def _read(source: Source, wanted: Wanted, options: BuildOptions) -> Iterator[tup
         raise BadInput(f"{wanted.items}: data of the source {source.name} has no file of texts beside it; leave --items out")
     faults = Faults(options.on_error)
     given = (wanted.file, *([] if wanted.items is None else [wanted.items]))
-    inputs = dict(zip(source.files, given, strict=False))
     with claimed(options.out, DATA_SET, overwrite=options.overwrite, inputs=given) as place:
-        records: Sequence[Any] = source.read(wanted, faults)
-        yield Material(records=numbered(records), inputs=inputs, faults=faults), place
+        with unchanged_while_read(*given):
+            records: Sequence[Any] = source.read(wanted, faults)
+            sources = {role: name_and_digest(path) for role, path in zip(source.files, given, strict=False)}
+        yield Material(records=numbered(records), sources=sources, faults=faults), place
 
 
 def pointwise_set(material: Material, options: PointwiseOptions, place: Claim) -> Summary:
@@ -282,7 +283,7 @@ def _finish(
     manifest = {
         "perse": perse.__version__,
         "options": options.for_manifest(),
-        "sources": {role: {"name": path.name, "sha256": file_digest(path)} for role, path in material.inputs.items()},
+        "sources": material.sources,
         "counts": counts,
         "dropped": left_out,
         **material.made,

@@ -12,6 +12,7 @@ from perse.data.profiles.views import View
 from perse.errors import BadInput
 from perse.files.runlog import MANIFEST, file_digest
 from perse.formats.json_text import read_object
+from perse.formats.plain_files import unchanged_while_read
 from perse.records import Example, Split
 
 
@@ -66,8 +67,9 @@ def load_examples(
             f"{place} is a file of examples and shows them as they were exported; give the data set folder, or export it so"
         )
     else:
-        examples = [one for one in read_examples(place) if one.reviewer_id not in without]
-        loaded = LoadedExamples(examples, file_digest(place) if place.exists() else "", None, None)
+        with unchanged_while_read(place):
+            examples = [one for one in read_examples(place) if one.reviewer_id not in without]
+            loaded = LoadedExamples(examples, file_digest(place), None, None)
     if not loaded.examples:
         raise BadInput(f"{place} holds no {split} examples; build it with more data, or choose the other split")
     return loaded

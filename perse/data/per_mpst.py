@@ -26,6 +26,8 @@ from perse.errors import BadInput
 from perse.files.belongings import LIST, manifest_of
 from perse.files.own_files import write_own
 from perse.files.replacing import Claim, claimed
+from perse.files.runlog import name_and_digest
+from perse.formats.plain_files import unchanged_while_read
 from perse.progress import OnPart, unseen_part
 from perse.records import Review
 from perse.secrets import without_keys
@@ -71,12 +73,14 @@ def _build(options: PerMpstOptions, place: Claim, on_progress: OnPart) -> Summar
     if options.rewriting.writer != NONE:
         check_work(build.out, (KEPT, LIST), inputs=(options.plots, build.reviews))
     faults = Faults(build.on_error)
-    plots = read_mpst(options.plots, faults, columns=build.columns)
-    read = read_reviews(build.reviews, plot_texts(plots), faults, columns=build.columns, scale=build.scale, limit=build.limit)
-    inputs = {"reviews": build.reviews, "plots": options.plots}
+    with unchanged_while_read(options.plots, build.reviews):
+        plots = read_mpst(options.plots, faults, columns=build.columns)
+        texts = plot_texts(plots)
+        read = read_reviews(build.reviews, texts, faults, columns=build.columns, scale=build.scale, limit=build.limit)
+        sources = {"reviews": name_and_digest(build.reviews), "plots": name_and_digest(options.plots)}
     if options.rewriting.writer == NONE:
         note = "the plots are as they were: a judge may know them (PerSE, appendix A.1); give --writer to rewrite them"
-        return pointwise_set(Material(records=read, inputs=inputs, faults=faults, notes=(note,)), build, place)
+        return pointwise_set(Material(records=read, sources=sources, faults=faults, notes=(note,)), build, place)
     titles = {item: plot.title for item, plot in plots.items() if plot.title}
     wanted = {review.item_id: plots[review.item_id].text for review in _of_frequent(read, build)}
     rewritten = rewrite(wanted, options.rewriting, titles=titles, seed=build.seed, on_progress=on_progress)
@@ -100,7 +104,7 @@ def _build(options: PerMpstOptions, place: Claim, on_progress: OnPart) -> Summar
     write_own(options.work / KEPT, kept, ours=ours)  # not those of a set that was moved away
     material = Material(
         records=[replace(review, text=rewritten.texts[review.item_id]) for review in read if review.item_id in rewritten.texts],
-        inputs=inputs,
+        sources=sources,
         faults=faults,
         dropped=_left_out(read, wanted, rewritten),
         made={"rewriting": {**rewritten.manifest, NAMES: sha256(kept.encode()).hexdigest()}},

@@ -29,7 +29,8 @@ from perse.data.sources.release import NOT_PARSED, Released, aspect_named, merge
 from perse.errors import BadInput
 from perse.files.belongings import Belongings
 from perse.files.replacing import Claim, claimed
-from perse.files.runlog import file_digest
+from perse.files.runlog import name_and_digest
+from perse.formats.plain_files import unchanged_while_read
 from perse.formats.templates import templates
 from perse.identity import shuffled
 from perse.records import ChoiceReference, Example, example_lines
@@ -120,13 +121,15 @@ def build_release(
     )
     with claimed(out, RELEASE, overwrite=overwrite, inputs=paths) as place:
         faults = Faults(on_error)
-        read = read_release(paths, faults, aspect=aspect)
-        return _build(place, paths, read, faults, settings.for_manifest(), salt=settings.hidden_by)
+        with unchanged_while_read(*paths):
+            read = read_release(paths, faults, aspect=aspect)
+            sources = [name_and_digest(path) for path in paths]
+        return _build(place, sources, read, faults, settings.for_manifest(), salt=settings.hidden_by)
 
 
 def _build(
     place: Claim,
-    paths: Sequence[Path],
+    sources: Sequence[Mapping[str, str]],
     read: Sequence[Released],
     faults: Faults,
     options: Mapping[str, Any],
@@ -149,7 +152,7 @@ def _build(
         "schema": SCHEMA,
         "kind": KIND,
         "options": dict(options),
-        "sources": [{"name": path.name, "sha256": file_digest(path)} for path in paths],
+        "sources": sources,
         "counts": counted([row.verbatim for row in shown], examples),
         "dropped": {
             **dict(sorted(faults.counts.items())),

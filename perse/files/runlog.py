@@ -41,6 +41,11 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def name_and_digest(path: Path) -> dict[str, str]:
+    """What a manifest says of a file that something was made from."""
+    return {"name": path.name, "sha256": file_digest(path)}
+
+
 def count_and_digest(lines: Iterable[bytes]) -> dict[str, Any]:
     """What a manifest says of lines that are written at once, so that a file which lost or changed some is noticed."""
     digest, count = hashlib.sha256(), 0

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 
@@ -79,6 +81,49 @@ def refuse_endless(path: Path) -> None:
     ends = place == Path(os.devnull) or place.is_relative_to("/dev/pts") or place == Path("/dev/tty")
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or shell or ends):
         raise BadInput(f"{path} is no plain file; move it away, or give a file")
+
+
+@contextmanager
+def unchanged_while_read(*paths: Path) -> Iterator[None]:
+    """That what is read and digested within is one state of each file. What is no plain file, such as a pipe, is not looked at.
+
+    Raises:
+        BadInput: one was written to, replaced or removed meanwhile.
+    """
+    before = states(paths)
+    yield
+    refuse_changed(before)
+
+
+State = tuple[int, ...] | None
+
+
+def states(paths: Iterable[Path]) -> dict[Path, State]:
+    """The states of files as they are now, for `refuse_changed`: where what is read lies apart from what checks it."""
+    return {path: _state(path) for path in paths}
+
+
+def refuse_changed(before: Mapping[Path, State]) -> None:
+    """That files are as `states` found them.
+
+    Raises:
+        BadInput: one was written to, replaced or removed since.
+    """
+    for path, state in before.items():
+        if _state(path) != state:
+            raise BadInput(f"{path} was changed while it was read; give the command again once nothing writes to it")
+
+
+def _state(path: Path) -> State:
+    """What another write to a plain file, or another file in its place, cannot leave as it is: the time of the last change is the
+    system's, and nobody can set it."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError, RuntimeError):  # whoever opens it says why
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _refuse(path: Path) -> None:

@@ -150,6 +150,15 @@ def files_at(place: str) -> Iterator[tuple[Path, str]]:
     yield from ((one, str(one)) for one in found)
 
 
+def files_here(place: str) -> list[Path]:
+    """The files at `place` that lie on this machine; none of an object store.
+
+    Raises:
+        BadInput: there is none.
+    """
+    return [] if "://" in place else [path for path, _ in files_at(place)]
+
+
 def for_shards_alone(place: str) -> bool:
     """Whether only runs in shards read what is at `place`: several files, CSV, or an object store."""
     path = Path(place)

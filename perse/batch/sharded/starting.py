@@ -29,6 +29,7 @@ from perse.files.disk import aside, refuse_link, write_first, write_whole
 from perse.files.locking import locked
 from perse.files.runlog import MANIFEST, environment, make_folder, read_manifest, refuse_other_run
 from perse.formats.json_text import read_object, shortened
+from perse.formats.plain_files import State, refuse_changed
 from perse.judging.judge import Judge
 from perse.judging.loading import parse_judge, portable_name, weights_digest
 from perse.questions import QUESTIONS, Question, question_for
@@ -64,6 +65,8 @@ class Request:
     """The judge's own question, which is asked where none is named."""
     files: Sequence[str] = ()
     """Digests (`digest_of_inputs`) of the files that the rows are read from, one by one, which are never replaced."""
+    watched: Mapping[Path, State] = field(default_factory=dict)
+    """What these files were like before they were digested: a run of another state is not begun."""
     shard_rows: int = ROWS
     limit: int | None = None
     adapters: Path | None = None
@@ -116,7 +119,7 @@ def start(out: Path, request: Request, rows: Iterable[Row] | Pairs) -> Run:
 
     Raises:
         RunMismatch: `out` holds something else, or a run of other examples, of another judge or with other settings.
-        BadInput: as `make_plan` or `make_catalogue`; or a question that is not asked about such rows.
+        BadInput: as `make_plan` or `make_catalogue`; a question that is not asked about such rows; or a file that is written to meanwhile.
     """
     judge = request.judge
     served = judge.startswith(SERVED)
@@ -143,6 +146,7 @@ def start(out: Path, request: Request, rows: Iterable[Row] | Pairs) -> Run:
         _refuse_strangers(out)
         asked = {"settings": identity["settings"], "judge": identity["judge"]}
         question, plan = _planned(out, request, rows, asked, named)
+        refuse_changed(request.watched)
         context = {
             "question": question.name,
             "examples": plan.rows,

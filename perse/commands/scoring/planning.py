@@ -138,18 +138,21 @@ def begin(asked: Question, out: Path, shard_rows: int, *, served: bool = False) 
         BadInput, RunMismatch: as `perse.batch.sharded.starting.start`.
     """
     from perse.batch.sharded.catalogue_inputs import read_candidates, read_readers, read_texts
-    from perse.batch.sharded.inputs import digests_of, read_inputs, together
+    from perse.batch.sharded.inputs import digests_of, files_here, read_inputs, together
     from perse.batch.sharded.pieces import Pieces
     from perse.batch.sharded.starting import SERVED, Pairs, Request, start
     from perse.data.dataset.folder import is_data_folder
+    from perse.formats.plain_files import State, states
     from perse.judging.trained import own_question
 
     place, judge = asked.given()
     rows: Iterator[Row] | Pairs
     files: list[str] = []
+    watched: dict[Path, State] = {}
     data: dict[str, Any] = {}
 
     def known(some: str) -> str:
+        watched.update(states(files_here(some)))
         digests = digests_of(some)
         files.extend(together([one]) for one in digests)
         return together(digests)
@@ -181,6 +184,7 @@ def begin(asked: Question, out: Path, shard_rows: int, *, served: bool = False) 
         question=asked.question,
         own=own_question(judge, stacking) if asked.question is None and not served else None,
         files=files,
+        watched=watched,
         shard_rows=shard_rows,
         limit=asked.limit,
         adapters=asked.adapters,

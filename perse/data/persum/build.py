@@ -30,7 +30,8 @@ from perse.data.sources.amazon import category_of, read_amazon
 from perse.data.sources.faults import Faults, skipped_lines
 from perse.errors import BadInput
 from perse.files.replacing import Claim, claimed
-from perse.files.runlog import file_digest, run_of
+from perse.files.runlog import name_and_digest, run_of
+from perse.formats.plain_files import unchanged_while_read
 from perse.identity import shuffled
 from perse.progress import OnProgress, unseen
 
@@ -56,11 +57,14 @@ def build_persum(options: PersumOptions, judge: Judge | None, *, on_progress: On
 def _build(options: PersumOptions, judge: Judge | None, place: Claim | None, on_progress: OnProgress) -> PersumSummary:
     funnels: dict[str, Funnel] = {}
     candidates: list[Candidate] = []
+    sources: dict[str, Mapping[str, str]] = {}
     skipped = ""
     for path in sorted(options.reviews, key=category_of):
         faults = Faults(options.on_error)
         category = category_of(path)
-        reviews = hidden(read_amazon(path, faults), options)
+        with unchanged_while_read(path):
+            reviews = hidden(read_amazon(path, faults), options)
+            sources[category] = name_and_digest(path)
         skipped += skipped_lines(faults.rows)
         funnel = funnels[category] = Funnel(out=faults.counts)
         candidates += limited(list(filtered(reviews, category, options, funnel)), options, funnel)
@@ -85,7 +89,7 @@ def _build(options: PersumOptions, judge: Judge | None, place: Claim | None, on_
     if not samples:
         raise BadInput(_no_sample(candidates, ranges(judged)))
     summary = _summary(options.out, funnels, groups, samples, unseen_reviews(candidates, judged), notes(judge))
-    write_persum(place, samples, _manifest(options, summary, judge, judged), skipped=skipped)
+    write_persum(place, samples, _manifest(options, sources, summary, judge, judged), skipped=skipped)
     return summary
 
 
@@ -157,6 +161,7 @@ def _no_sample(candidates: Sequence[Candidate], found: Mapping[str, Sequence[flo
 
 def _manifest(
     options: PersumOptions,
+    sources: Mapping[str, Mapping[str, str]],
     summary: PersumSummary,
     judge: Judge,
     judged: Mapping[str, Answers],
@@ -165,11 +170,10 @@ def _manifest(
         f"{against} {name}": dict(sorted(Counter(str(answers[against, name].status) for answers in judged.values()).items()))
         for against, name in ASKED
     }
-    paths = sorted(options.reviews, key=category_of)
     return {
         "perse": perse.__version__,
         "options": options.for_manifest(),
-        "sources": {category_of(path): {"name": path.name, "sha256": file_digest(path)} for path in paths},
+        "sources": sources,
         "judge": judge.for_manifest,
         "prompts_sha256": run_of(options.work)["prompts_sha256"],
         "judgements": statuses,

@@ -25,7 +25,8 @@ from perse.files.belongings import LIST, MANIFEST, check_file, manifest_of, targ
 from perse.files.exports import Fields
 from perse.files.locking import locked
 from perse.files.own_files import write_own
-from perse.files.runlog import file_digest, read_lines, write_whole
+from perse.files.runlog import file_digest, name_and_digest, read_lines, write_whole
+from perse.formats.plain_files import unchanged_while_read
 from perse.progress import OnPart, unseen_part
 from perse.records import explain
 from perse.secrets import without_keys
@@ -153,7 +154,9 @@ def _anonymized_before(path: Path) -> dict[str, _Before]:
 def _rewrite(options: TableOptions, on_progress: OnPart) -> tuple[Rewritten, Faults]:
     check_work(options.out, (AUDIT, SKIPPED, MANIFEST, LIST), inputs=(options.items,))
     faults = Faults(options.on_error)
-    plots = read_mpst(options.items, faults, columns=options.columns)
+    with unchanged_while_read(options.items):
+        plots = read_mpst(options.items, faults, columns=options.columns)
+        source = name_and_digest(options.items)
     before = _anonymized_before(work_folder(options.items) / AUDIT)
     titles = {item: plot.title or (before[item].title if item in before else None) or "" for item, plot in plots.items()}
     done = rewrite(
@@ -169,7 +172,7 @@ def _rewrite(options: TableOptions, on_progress: OnPart) -> tuple[Rewritten, Fau
     manifest = {
         TABLE: sha256(table.encode()).hexdigest() if done.texts else None,
         "perse": perse.__version__,
-        "sources": {"items": {"name": options.items.name, "sha256": file_digest(options.items)}},
+        "sources": {"items": source},
         "seed": options.seed,
         "rows": dict(sorted(faults.counts.items())),
         "rewriting": done.manifest,

@@ -24,7 +24,7 @@ from perse.data.sources.faults import BadRow, Faults
 from perse.data.sources.whole import array_records, parquet_records, without_nulls
 from perse.errors import BadInput
 from perse.formats.json_text import DEEPEST, distinct_names, in_our_words, parsed, shortened, too_deep
-from perse.formats.plain_files import refuse_endless
+from perse.formats.plain_files import refuse_endless, unchanged_while_read
 
 JSON_SUFFIXES = (".jsonl", ".json")
 PARQUET = ".parquet"
@@ -198,11 +198,11 @@ def _lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
     """(number, text with its line end) of each line that ends at "\\n", without a byte order mark.
 
     Raises:
-        BadInput: the file is absent, cannot be unpacked, or is UTF-16, of which every line would be called damaged.
+        BadInput: the file is absent, cannot be unpacked, is written to meanwhile, or is UTF-16, of which every line would be called damaged.
     """
     refuse_endless(path)
     try:
-        with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as file:
+        with unchanged_while_read(path), gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                     raise BadInput(f"{path}: is UTF-16, as a spreadsheet's 'Unicode text' is; save it as UTF-8 (\"CSV UTF-8\")")

@@ -12,7 +12,7 @@ from pathlib import Path
 from perse.data.sources.faults import BadRow, Faults
 from perse.errors import BadInput
 from perse.formats.json_text import DEEPEST, distinct_names, in_our_words, too_deep
-from perse.formats.plain_files import refuse_endless
+from perse.formats.plain_files import refuse_endless, unchanged_while_read
 
 
 def array_records(path: Path, text: str, faults: Faults) -> Iterator[tuple[int, dict[str, object]]]:
@@ -64,7 +64,7 @@ def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
     """(number of the row from 1, column -> value) of each row; dates are ISO dates, and NaN is a missing value.
 
     Raises:
-        BadInput: the file is absent, damaged or empty.
+        BadInput: the file is absent, damaged or empty, or is written to meanwhile.
     """
     import pyarrow
     from pyarrow import parquet
@@ -74,7 +74,7 @@ def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
     refuse_endless(path)
     number = 0
     try:
-        with parquet.ParquetFile(path) as file:
+        with unchanged_while_read(path), parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=1024):
                 for row in batch.to_pylist():
                     number += 1

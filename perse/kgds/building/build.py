@@ -27,7 +27,8 @@ from perse.errors import BadInput
 from perse.files.belongings import WAITING, target_of
 from perse.files.locking import locked
 from perse.files.own_files import refuse_inputs, write_own
-from perse.files.runlog import MANIFEST, file_digest, make_folder, read_manifest, write_whole
+from perse.files.runlog import MANIFEST, make_folder, name_and_digest, read_manifest, write_whole
+from perse.formats.plain_files import unchanged_while_read
 from perse.judgement import Judgement, Status
 from perse.judging.judge import Judge
 from perse.kgds.benchmark import KEY, MASKED, NON_KEY, NONSUPPORTING, REPEATED, Sample, write_benchmark
@@ -118,7 +119,9 @@ def build(
 
 
 def _build(options: BuildOptions, writer: Writer, judge: Callable[[], Judge], on_progress: OnPart) -> BuildReport:
-    drafts, paragraphs = agreed(read_drafts(options.drafts), options.drafts)
+    with unchanged_while_read(options.drafts):
+        drafts, paragraphs = agreed(read_drafts(options.drafts), options.drafts)
+        sources = {"drafts": name_and_digest(options.drafts)}
     _check_folder(options.out)
     with AnswerCache(options.out / ANSWERS) as cache:
         facts, tries = decompose(
@@ -145,7 +148,9 @@ def _build(options: BuildOptions, writer: Writer, judge: Callable[[], Judge], on
         sheet=len(rows),
         annotators=tuple(dict.fromkeys(name for one in drafts for name in one.annotators)),
     )
-    answers = read_sheet(sheet, rows)
+    with unchanged_while_read(sheet):
+        answers = read_sheet(sheet, rows)
+        sources["sheet"] = name_and_digest(sheet)
     if answers is None:
         return report
     _check_key_facts(drafts, answers, options=options)
@@ -162,7 +167,7 @@ def _build(options: BuildOptions, writer: Writer, judge: Callable[[], Judge], on
             "types": dict(sorted(Counter(types.values()).items())),
         }
     )
-    manifest = json.dumps(_manifest(options, drafts, report, writer, masker), indent=2, ensure_ascii=False) + "\n"
+    manifest = json.dumps(_manifest(options, sources, drafts, report, writer, masker), indent=2, ensure_ascii=False) + "\n"
     write_own(options.out / MANIFEST, manifest)
     write_own(options.out / BENCHMARK, write_benchmark(samples))
     return report
@@ -245,16 +250,18 @@ def _masking(drafts: Sequence[Agreed], masked: Mapping[Place, Judgement]) -> Mas
 
 
 def _manifest(
-    options: BuildOptions, drafts: Sequence[Agreed], report: BuildReport, writer: Writer, judge: Judge
+    options: BuildOptions,
+    sources: Mapping[str, Mapping[str, str]],
+    drafts: Sequence[Agreed],
+    report: BuildReport,
+    writer: Writer,
+    judge: Judge,
 ) -> dict[str, Any]:
     """It does not depend on when or where it was made."""
     return {
         "kind": KIND,
         "perse": perse.__version__,
-        "sources": {
-            "drafts": {"name": options.drafts.name, "sha256": file_digest(options.drafts)},
-            "sheet": {"name": SHEET, "sha256": file_digest(options.out / SHEET)},
-        },
+        "sources": sources,
         "writer": writer.identity,
         "judge": {**asdict(judge.identity.portable), **judge.engine.settings},
         "settings": {"max_new_tokens": options.max_new_tokens, "tries": options.tries, "seed": options.seed},

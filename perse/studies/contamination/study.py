@@ -23,6 +23,7 @@ from perse.errors import BadInput
 from perse.evaluation.predictions import only
 from perse.files.path_names import path_name_of
 from perse.files.runlog import file_digest
+from perse.formats.plain_files import unchanged_while_read
 from perse.identity import draw, shuffled
 from perse.progress import OnPart, unseen_part
 from perse.questions import QUESTIONS
@@ -113,18 +114,19 @@ def contamination(
         RunMismatch: `out` holds another study.
     """
     seed = asking.settings.seed
-    plots = read_plots(
-        what.plots,
-        what.reviews,
-        columns=what.columns,
-        scale=what.scale,
-        min_reviews=what.min_reviews,
-        items=what.items,
-        seed=seed,
-    )
+    with unchanged_while_read(*what.plots.values(), what.reviews):
+        plots = read_plots(
+            what.plots,
+            what.reviews,
+            columns=what.columns,
+            scale=what.scale,
+            min_reviews=what.min_reviews,
+            items=what.items,
+            seed=seed,
+        )
+        digest = what.digest()
     pairs = draw_pairs(plots.truth, pairs=what.pairs, gap=what.gap, seed=seed)
     readers = _readers(what, seed=seed)
-    digest = what.digest()
     arms = _arms(what, plots, pairs, readers, asking, digest=digest)
     source = Source(asking.examples, asking.split, None, None, seed, None, digest)
     with opened(
