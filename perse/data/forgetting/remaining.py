@@ -1,7 +1,7 @@
 """Finds where a person remains after they were forgotten: exports, scored runs, reports, other data sets, leftovers of killed builds.
 
 What perse writes of a person has their pseudonym in it, 13 letters and digits that nothing else has, so files are looked through for it,
-and for the name as a word of its own, as raw files have it: plain, in Latin-1, or escaped as JSON does. Parquet files and gzip,
+and for the name as a word of its own, as raw files, pages and addresses have it (`_letter`). Parquet files and gzip,
 bzip2, xz, zip and tar archives are searched, too, whatever their names; unreadable files are counted. Files
 elsewhere, and names in other encodings (UTF-16, encrypted) are not found.
 """
@@ -15,10 +15,13 @@ import lzma
 import os
 import re
 import tarfile
+import unicodedata
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from html.entities import html5
+from itertools import chain
 from pathlib import Path
 from typing import IO, cast
 
@@ -59,7 +62,7 @@ class Remaining:
 
 def remaining(ids: Collection[str], folders: Iterable[Path]) -> Remaining:
     """The places in these folders, and below, that still name the person."""
-    words = _words(ids)
+    named = _finder(ids)
     tops = sorted({folder.resolve() for folder in folders if folder.is_dir()})
     roots = [top for top in tops if not any(other in top.parents for other in tops)]
     places: dict[Path, None] = {}
@@ -71,23 +74,74 @@ def remaining(ids: Collection[str], folders: Iterable[Path]) -> Remaining:
                 return Remaining(tuple(places), count, all=False, unread=tuple(unread))
             count += 1
             try:
-                if _names_them(path, words):
+                if _names_them(path, named):
                     places[_place(path, root)] = None
             except Exception:  # noqa: BLE001  # six libraries raise what they like at a stranger's file; it is named instead
                 unread.append(path)
     return Remaining(tuple(places), count, all=True, unread=tuple(unread))
 
 
-def _words(ids: Collection[str]) -> re.Pattern[bytes]:
-    """A pattern for any of them; names of one or two letters only in quotation marks."""
-    spelled: set[bytes] = set()
-    for one in ids:
-        shown = json.dumps(one, ensure_ascii=False)
-        forms = {shown, json.dumps(one)} if len(one) < 3 else {one, shown[1:-1], json.dumps(one)[1:-1]}
-        spelled |= {form.encode() for form in forms}
-        with suppress(UnicodeEncodeError):
-            spelled |= {form.encode("latin-1") for form in forms}
-    return re.compile(rb"(?<!\w)(?:" + b"|".join(map(re.escape, sorted(spelled))) + rb")(?!\w)")
+def _finder(ids: Collection[str]) -> Callable[[bytes], bool]:
+    """Whether any of them is in a piece of a file: as a word of its own, or, of one or two characters, in quotation marks or alone in a cell."""
+    spelled = {unicodedata.normalize(form, one) for one in ids for form in ("NFC", "NFD")} | set(ids)
+    of_letters = {one: b"".join(map(_letter, one)) for one in spelled}
+    long = [letters for one, letters in of_letters.items() if len(one) > 2]
+    short = [letters for one, letters in of_letters.items() if len(one) <= 2]
+    alone = [letters for one, letters in of_letters.items() if len(one) <= 2 and not _common(one)]
+    words = re.compile(_any(long) + rb"(?!\w)") if long else None
+    patterns = [_QUOTE + rb"'?" + _any(short) + _QUOTE] if short else []
+    # After the apostrophe that keeps a spreadsheet from reckoning with it, perhaps.
+    patterns += [rb"(?<![^,;\t\r\n])'?" + _any(alone) + rb"(?![^,;\t\r\n])"] if alone else []
+    values = re.compile(b"|".join(patterns)) if patterns else None
+
+    def found(piece: bytes) -> bool:
+        # What stands before a word is looked at where there is one: as a part of the pattern it would be looked at everywhere.
+        as_word = words is not None and any(_BEGIN.match(piece, one.start()) for one in words.finditer(piece))
+        return as_word or (values is not None and values.search(piece) is not None)
+
+    return found
+
+
+def _common(name: str) -> bool:
+    """Whether cells hold this and mean no reader: a number is a score, a letter a choice."""
+    return name.isdigit() or (len(name) == 1 and name.isascii() and name.isalnum())
+
+
+_BEGIN = re.compile(rb"(?<!\w)|(?<=\\[nrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=%[0-9A-Fa-f]{2})")
+"""Where a word begins: also after an escaped line end, sign or space, whose last letter is none of the word's."""
+_QUOTE = rb"(?:\\?\"|&quot;|&#34;|%22|\\u0022)"
+
+
+def _any(patterns: Collection[bytes]) -> bytes:
+    return b"(?:" + b"|".join(sorted(patterns)) + b")"
+
+
+def _letter(letter: str) -> bytes:
+    """A pattern for a letter as it stands in UTF-8 or Latin-1, or escaped as JSON, HTML, CSV and addresses do."""
+    if letter.isascii() and letter.isalnum():
+        return letter.encode()
+    plain = letter.encode()
+    units = letter.encode("utf-16-be").hex()
+    json_escape = "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4)).encode()
+    percent = "".join(f"%{byte:02x}" for byte in plain).encode()
+    forms = {plain, json.dumps(letter, ensure_ascii=False)[1:-1].encode(), b"\\" + plain, *_ENTITIES.get(letter, ())}
+    forms |= {" ": {b"+"}, '"': {b'""'}}.get(letter, set())
+    numbered = f"&#(?:0*{ord(letter)}|[xX]0*(?i:{ord(letter):x}));".encode()
+    others = [numbered, *(b"(?i:" + re.escape(one) + b")" for one in (json_escape, percent))]
+    with suppress(UnicodeEncodeError):
+        others.append(re.escape(letter.encode("latin-1")) + rb"(?![\x80-\xbf])")  # which would make it another letter in UTF-8
+    return _any([*map(re.escape, forms), *others])
+
+
+def _named_entities() -> dict[str, list[bytes]]:
+    named: dict[str, list[bytes]] = {}
+    for name, letter in html5.items():
+        if name.endswith(";"):
+            named.setdefault(letter, []).append(f"&{name}".encode())
+    return named
+
+
+_ENTITIES = _named_entities()
 
 
 def other_names(places: Iterable[Path]) -> list[Path]:
@@ -111,13 +165,13 @@ def _place(path: Path, root: Path) -> Path:
     return folder if reached else path
 
 
-def _names_them(path: Path, words: re.Pattern[bytes]) -> bool:
-    """Whether one of `words` is in the file. Raises what reading a damaged one does."""
+def _names_them(path: Path, named: Callable[[bytes], bool]) -> bool:
+    """Whether a piece of the file names them. Raises what reading a damaged one does."""
     if (
         path.is_symlink() or not path.is_file() or not path.stat().st_size
     ):  # the kernel's own files, which may never end, have none
         return False
-    return any(_holds(stream, words) for stream in _streams(path))
+    return any(map(named, chain.from_iterable(_streams(path))))
 
 
 def _streams(path: Path) -> Iterator[Iterator[bytes]]:
@@ -163,12 +217,8 @@ def _rows(path: Path) -> Iterator[bytes]:
 
 
 def _pieces(file: IO[bytes]) -> Iterator[bytes]:
-    """The file in overlapping pieces: every word of up to 200 bytes is whole in one of them."""
+    """The file in overlapping pieces: every word of up to 2,000 bytes is whole in one of them."""
     end = b""
     while piece := file.read(_PIECE):
         yield end + piece
-        end = piece[-200:]
-
-
-def _holds(pieces: Iterator[bytes], words: re.Pattern[bytes]) -> bool:
-    return any(words.search(piece) for piece in pieces)
+        end = piece[-2000:]
