@@ -52,6 +52,8 @@ def _answer(found: Sequence[OfDocument], diverse: Diversity, clustering: Cluster
     told = f"{_number(roles, 'role')} {'was' if roles == 1 else 'were'} invented for {_number(len(found), 'document')}, and {kept} of them vote ({way})."
     if diverse.gained.value is None:
         return told
+    if kept == roles:  # as many were as far apart before, by construction
+        return f"{told} None was left out; the mean cosine distance of those of a document is {shown(diverse.after, digits=2)}."
     change = (
         "farther apart than before"
         if diverse.gained.above_zero

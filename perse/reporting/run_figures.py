@@ -6,7 +6,7 @@ each judge what it answered. Judges keep their colour and marker in all pictures
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from perse.drawing.figure import Cell, Figure
@@ -177,11 +177,17 @@ def _metric_in_words(evaluation: Evaluation, column: str, title: str, best: tupl
     if ours and best and f"{ours[1]:.2f}" != f"{best[1]:.2f}":
         ahead = ours[1] < best[1] if lower_is_better(column) else ours[1] > best[1]
         words += (
-            _ahead(evaluation, ours[0], best[0], column)
+            _ahead(evaluation, ours[0], best[0], column) + _as_good(judged, of_rows, ours)
             if ahead
             else f" Of the judges' rows, {ours[0]} comes closest and is not ahead of it."
         )
     return words + no_interval(list(of_rows.values()))
+
+
+def _as_good(judged: Sequence[str], of_rows: Mapping[str, Estimate | None], best: tuple[str, float]) -> str:
+    """Which other rows have exactly the value of the best one."""
+    others = [name for name in judged if name != best[0] and getattr(of_rows[name], "value", None) == best[1]]
+    return f" Of the same value: {listed(others)}." if others else ""
 
 
 def _cells(row: Row, estimate: Estimate | None) -> tuple[Cell, ...]:

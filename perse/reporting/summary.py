@@ -37,7 +37,7 @@ _ADVICE: Mapping[Standing, str] = {
     "unclear": "On these items it may be no better than a rule which does not read the text. Do not rely on it before more readers "
     "or a better judge have settled it.",
     "worse": "A rule which does not read the text does better. Do not use the judge as it stands.",
-    "undefined": "Judge more items of more readers.",
+    "undefined": "Judge more items of more readers, whose answers differ.",
     "collapsed": "It cannot tell texts apart. Do not use it: look at the samples for what it writes, and at its training or "
     "its prompt for why.",
     "silent": "Nothing can be said of it. The failures below say what went wrong; mend that and score again.",
@@ -130,9 +130,7 @@ def cautions(evaluation: Evaluation, *, contamination: bool) -> tuple[str, ...]:
     """Cautions about the numbers; `contamination` says that a study of it is on the page."""
     said = []
     if evaluation.reviewers < FEW:
-        said.append(
-            f"There are only {evaluation.reviewers} readers: the intervals are wide, and other readers may differ more."
-        )
+        said.append(f"There are only {evaluation.reviewers} readers; others may differ more than these do.")
     if evaluation.without_reference:
         left = f"{evaluation.without_reference:,} of {evaluation.examples:,} samples"
         said.append(f"{left} are not in the numbers, since what the reader really said is not known.")

@@ -235,9 +235,10 @@ def _answer(shared: SharedResamples, ways: Sequence[Way], metric: str) -> str:
     if not known:
         return "No way to read the answer has a value: nothing varies, or nothing was answered."
     best_value, best = max(known, key=lambda one: one[0].value or 0.0)
-    said = f"Highest {heading(metric)}: {best.name}, {words(best_value)}."
+    as_high = [way for value, way in known if value.value == best_value.value]
+    said = f"Highest {heading(metric)}: {' and '.join(way.name for way in as_high)}, {words(best_value)}."
     paper = next(way for way in ways if way.name == "one sample, label")
-    if not paper.passes or len(known) == 1:
+    if not paper.passes or len(known) == 1 or (len(as_high) > 1 and paper in as_high):
         return said
     if paper is best:
         _, second = max((one for one in known if one[1] is not best), key=lambda one: one[0].value or 0.0)

@@ -116,8 +116,8 @@ def _answer(found: Measured, judge: str, low: str, high: str) -> str:
     simple = found.simple(high)
     if simple is None:
         return said
-    ahead = found.difference((judge, high), (simple, high), found.main)
-    rounded = found.over_rounded(judge, simple, high)
-    told = verdict(ahead) if rounded else found.told((judge, high), (simple, high))
-    also = f" (minus the same rounded as its answers are: {verdict(rounded)})" if rounded and ahead.above_zero else ""
-    return f"{said} Minus '{simple}' at k = {high}: {told}{also}."
+    if (rounded := found.over_rounded(judge, simple, high)) is not None:
+        # Whole numbers have more ties than an average, and ties alone put the one before the other: that decides nothing.
+        ahead = found.difference((judge, high), (simple, high), found.main)
+        return f"{said} Minus '{simple}' at k = {high}, rounded as its answers are: {verdict(rounded)} (not rounded, where ties differ, {words(ahead, signed=True)})."
+    return f"{said} Minus '{simple}' at k = {high}: {found.told((judge, high), (simple, high))}."

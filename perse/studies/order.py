@@ -111,7 +111,7 @@ def _result(asking: Asking, asked: Sequence[Asked]) -> Result:
     for point in found.points:
         if not point.baseline and point.metric == found.main:
             spreads.append((point.series, point.x, orders[point.x], point.estimate, _number(point.spread)))
-    rows: list[tuple[Cell, ...]] = [(x, *both) for x, both in moves.items()]
+    rows: list[tuple[Cell, ...]] = [(x, str(both[0].items), *both) for x, both in moves.items()]
     return Result(
         name="order",
         asks=ASKS,
@@ -127,11 +127,12 @@ def _result(asking: Asking, asked: Sequence[Asked]) -> Result:
             ),
             Table(
                 title="One item, two different orders",
-                header=("k", "answer moves by", "label changes"),
+                header=("k", "items", "answer moves by", "label changes"),
                 rows=tuple(rows),
                 notes=(
                     "moves: mean absolute difference of the expected score (pairs: of the probability of A); changes: share of "
-                    "items whose label differs; both over all pairs of different orders of an item",
+                    "items whose label differs; both over all pairs of different orders of an item, of the items that were answered in every order "
+                    "of that k, whatever they were at another",
                 ),
             ),
             found.table("Means over the orders", "k"),

@@ -106,6 +106,14 @@ def test_the_distance_between_roles_before_and_after_has_an_interval_over_docume
     assert "farther apart than before" in told(invented, Clustering()).answer or gained.interval.reason
 
 
+def test_roles_of_whom_none_was_left_out_are_not_held_against_themselves(invented: list[Invented]) -> None:
+    answer = told(invented, Clustering(k=8)).answer
+    assert "96 roles were invented for 12 documents, and 96 of them vote" in answer
+    assert (
+        "None was left out; the mean cosine distance of those of a document is 0.89" in answer and "than before" not in answer
+    )
+
+
 def test_the_same_folder_can_be_clustered_anew_without_asking(invented: list[Invented]) -> None:
     kept = {k: sum(v for one in thin(invented, Clustering(k=k), embed=apart) for _, v in one.dynamic) for k in (0, 2, 4, 6)}
     assert kept == {0: 0, 2: 24, 4: 48, 6: kept[6]} and kept[6] >= 60

@@ -351,6 +351,14 @@ def test_a_judge_that_always_says_yes_is_half_right_and_named_so(tmp_path: Path)
     assert "little but the share of claims that follow" in result.answer
 
 
+def test_what_a_judge_never_answered_is_no_share_and_has_no_price(tmp_path: Path) -> None:
+    def no_lists(message: str, seed: int) -> str:
+        return "I cannot say" if "[Statements]" in message else yes_to_all(message, seed)
+
+    answer = agreement(scripted(no_lists), benchmark(12), tmp_path / "study").answer
+    assert "none of facts in lists, of which it answered none of " in answer and "times the prompt tokens" not in answer
+
+
 def test_a_judge_of_words_has_accuracy_and_reasons_for_the_rest(tmp_path: Path) -> None:
     result = agreement(scripted(yes_to_all), benchmark(12), tmp_path / "study")
     why = "undefined (the judge gives no probabilities)"

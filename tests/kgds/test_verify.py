@@ -243,6 +243,15 @@ def test_one_fact_too_few_is_named(tmp_path: Path) -> None:
         read_outcomes(run, benchmark())
 
 
+def test_what_was_asked_about_is_written_again_only_where_more_is_asked(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, summary(1))
+    file = verified(Asked().judge, run) / "asked.json"
+    noted = json.dumps(json.loads(file.read_text()) | {"a person's note": "x"})
+    file.write_text(noted)
+    verified(Asked().judge, run)
+    assert file.read_text() == noted
+
+
 @pytest.mark.parametrize(
     ("name", "damage"),
     [

@@ -82,6 +82,14 @@ def test_a_caption_claims_no_lead_that_the_verdict_takes_back_for_ties(again: st
     assert f"is better, which ties may make: {first}-0.50 [-0.80, -0.10] from {in_words(again)}." in said
 
 
+def test_a_caption_names_every_row_that_is_as_good_as_the_best() -> None:
+    one, other = scores("one", GOLD, NEAR), scores("other", GOLD, NEAR)
+    said = by_name(run_figures({"one": one, "other": other}, evaluation(one, other)))["metric-mae"].alt
+    assert "The value of one (expected) is better" in said and "other (expected) have the same value." in said.replace(
+        "has", "have"
+    )
+
+
 def test_a_fall_of_the_error_among_the_surest_is_not_shown_without_a_word_of_chance(pairwise: dict[str, Figure]) -> None:
     assert "over the surest half" in (said := pairwise["risk-coverage"].alt)
     assert "chance may make a difference: perse study risk-coverage says whether it is shown" in said

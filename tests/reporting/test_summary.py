@@ -190,7 +190,7 @@ def test_of_fewer_than_ten_readers_no_judge_is_called_collapsed() -> None:
 
 def test_readers_who_all_say_the_same_are_a_lack_of_items() -> None:
     found = verdict(texts(lambda reader, text: 7), ["7"] * READERS * TEXTS)
-    assert (found.standing, found.sentences[1]) == ("undefined", "Judge more items of more readers.")
+    assert (found.standing, found.sentences[1]) == ("undefined", "Judge more items of more readers, whose answers differ.")
 
 
 @pytest.mark.parametrize("examples", [texts(varied), pairs()], ids=["scores", "pairs"])

@@ -69,6 +69,14 @@ def test_a_judge_in_words_is_told_to_be_the_highest_of_the_four_ways_that_there_
     assert "the highest of 4" in answer
 
 
+def test_ways_that_are_exactly_as_high_are_all_named_and_none_is_ahead(readers: Path, tmp_path: Path) -> None:
+    answer = decoding(asking(readers, limit=12), tmp_path, passes=2, load=scripted(average)).answer
+    assert answer.startswith(
+        "Highest Kendall tau-b: greedy, label and score alone, label and one sample, label and mean of 2 samples, label, "
+    )
+    assert "Minus" not in answer
+
+
 @pytest.mark.slow
 def test_nothing_that_varies_is_said_so(readers: Path, tmp_path: Path) -> None:
     result = decoding(asking(readers, limit=12), tmp_path, load=scripted(lambda message, seed: "[Review] so\n[Score] 5"))

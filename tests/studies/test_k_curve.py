@@ -21,7 +21,7 @@ from perse.results.result import Result
 from perse.studies.frame.arms import answers_of
 from perse.studies.frame.measuring import Condition, measure
 from perse.studies.frame.summarizing import predictions
-from perse.studies.k_curve import k_curve
+from perse.studies.k_curve import _answer, k_curve
 
 
 @pytest.mark.slow
@@ -164,3 +164,8 @@ def test_a_judge_that_rounds_the_average_is_not_above_the_average_as_a_label() -
     assert rounded is not None and rounded.value == 0 and rounded.interval.low is not None
     assert rounded.interval.low < 0 and rounded.interval.high == pytest.approx(-rounded.interval.low)
     assert found.over_rounded("profile average", "profile average", "3") is None, "it is no label"
+    told = _answer(found, "judge", "3", "3")
+    assert (
+        "Minus 'profile average' at k = 3, rounded as its answers are: +0.000" in told
+        and "not shown (not rounded, where ties differ, " in told
+    )

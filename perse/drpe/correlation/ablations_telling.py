@@ -61,7 +61,7 @@ def _answer(found: Ablations, compared: Correlations, by: str) -> str:
     looked = [one for one in compared.differences if one.of == of_which]
     shown = [one for one in looked if one.shown]
     if not shown:
-        return f"{said}. None of {len(looked)} variants is shown to differ from that ({where})."
+        return f"{said}. None of {len(looked)} other rows is shown to differ from that ({where})."
     parts = [
         f"{word} ({where}): {', '.join(_with_roles(found, one.method) for one in named)}"
         for word, named in (("lower", [one for one in shown if one.lower]), ("higher", [one for one in shown if one.higher]))
@@ -69,7 +69,7 @@ def _answer(found: Ablations, compared: Correlations, by: str) -> str:
     ]
     fewer = any(one.lower and _fewer(found, one.method) for one in shown)
     whoever = " Fewer roles are noisier, whoever they are: of these that is no sign yet that a part is missed." if fewer else ""
-    return f"{said}. Of {len(looked)} variants these are shown to be {'; '.join(parts)}.{whoever}"
+    return f"{said}. Of {len(looked)} other rows these are shown to be {'; '.join(parts)}.{whoever}"
 
 
 def _fewer(found: Ablations, name: str) -> bool:
@@ -157,7 +157,7 @@ def _notes(found: Ablations, compared: Correlations, by: str) -> tuple[str, ...]
             else []
         ),
         "each variant counts the votes of some of the run's roles; nothing was asked for it",
-        f"fewer voters are noisier and correlate less, whoever they are: a part is missed as far as its row is lower than the row '{AT_RANDOM.removeprefix(': ')}' below it, of as "
+        f"fewer voters are noisier, and their scores may correlate less for that alone: a part is missed at most as far as its row is lower than the row '{AT_RANDOM.removeprefix(': ')}' below it, of as "
         "many of the whole's roles, drawn for each document",
         f"compared on the {compared.compared} candidates that every variant has a score for, of {len(compared.selected.items)}",
     ]

@@ -35,7 +35,7 @@ def agreement_result(judge: str, ways: Sequence[Way], drawn: Pairs, *, seed: int
     return Result(
         name="kgds-agreement",
         asks="How far can the judge's verification be trusted, where the truth is known without an annotator?",
-        answer=answer(judge, rows, ratio=_ratio(costs)),
+        answer=answer(judge, rows, ratio=_ratio(costs) if all(row.given.ok.any() for row in rows.values()) else None),
         plot="bars",
         x_label="",
         points=(*_points(judge, rows), *_reliabilities(judge, rows, seed=seed, resamples=resamples)),

@@ -20,7 +20,7 @@ CONSTANT = 0.95
 def answer(judge: str, rows: Mapping[str, Row], *, ratio: float | None) -> str:
     """The findings; `ratio`: prompt tokens computed for a fact by itself, over those for one in a list."""
     asked = [row for name, row in rows.items() if name != ALL]
-    right = _listed([f"{words(row.estimate('accuracy'))} of {row.name}{_answered(row)}" for row in asked])
+    right = _listed([_right(row) for row in asked])
     told = [f"{judge} is right about {right}, where always saying the same is right about 0.500."]
     if judged := [_auroc(row) for row in asked if row.given.known.any()]:
         counted = [
@@ -52,6 +52,12 @@ def _auroc(row: Row) -> str:
             else "not shown to tell what follows from what does not"
         )
     return f"{words(found)} for {row.name} ({told})"
+
+
+def _right(row: Row) -> str:
+    if not row.given.ok.any():
+        return f"none of {row.name}, of which it answered none of {len(row.given.ok)}"
+    return f"{words(row.estimate('accuracy'))} of {row.name}{_answered(row)}"
 
 
 def _answered(row: Row) -> str:

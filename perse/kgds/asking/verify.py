@@ -81,10 +81,9 @@ def verify(
     identity = identity_of(judge, benchmark, VERIFY_FACT if facts == "single" else VERIFY_FACTS, VERIFY_OPINION)
     asked = questions(benchmark.samples, summaries, facts)
     with RunLog(folder, {"kind": "kgds-verify", "facts": facts, **identity}, lines=JUDGEMENTS) as log:
-        write_whole(
-            folder / ASKED,
-            json.dumps(read_asked(folder) | {summary.place: summary.digest for summary in summaries}, indent=1) + "\n",
-        )
+        known = read_asked(folder)
+        if (told := known | {summary.place: summary.digest for summary in summaries}) != known:
+            write_whole(folder / ASKED, json.dumps(told, indent=1) + "\n")
         ask(judge, asked, log, on_progress=on_progress)
     return folder
 

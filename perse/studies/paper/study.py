@@ -10,7 +10,6 @@ are Per-MPST and Per-DOC.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf
 from pathlib import Path
 
 from perse.batch.comparing import gather
@@ -86,9 +85,11 @@ def _answer(filled: Sequence[int], rows: Sequence[Row]) -> str:
     )
     for what in ("judge", "baseline"):
         ours = [(row.columns["kendall"], row.name) for row in rows if (row.judge is None) == (what == "baseline")]
-        best = max(ours, key=lambda one: -inf if one[0].value is None else one[0].value, default=None)
-        if best is not None and best[0].value is not None:
-            said += f" The highest Kendall of a {what} of ours is {words(best[0])}: {best[1]}."
+        known = [value for value, _ in ours if value.value is not None]
+        if known:
+            best = max(known, key=lambda one: one.value or 0.0)
+            who = " and ".join(name for value, name in ours if value.value == best.value)
+            said += f" The highest Kendall of a {what} of ours is {words(best)}: {who}."
     return f"{said} PerSE-13b has {_kendall('PerSE-13b'):.3f}, on the paper's data." if rows else said
 
 

@@ -16,13 +16,14 @@ from perse.commands.studies.app import app
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput
 from perse.evaluation.evaluate import evaluate_many
+from perse.evaluation.stats.results import Row
 from perse.files.runlog import write_whole
 from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS
 from perse.records import ChoiceReference, Example, ProfileComparison, ProfileReview, ReviewReference, VerbatimExample
 from perse.results.result import Estimate, Interval, Point, Result
 from perse.studies.paper.published import TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5
-from perse.studies.paper.study import paper
+from perse.studies.paper.study import _answer, paper
 
 ASPECTS = ("Interestingness", "ending")
 
@@ -88,6 +89,16 @@ def test_a_highest_value_that_is_told_is_said_to_be_chosen(scores: Path, pairs: 
     told = paper(runs={"one": scores}, resamples=100)
     assert "The highest Kendall of a" in told.answer and chosen in told.notes
     assert chosen not in paper(runs={"two": pairs}, resamples=100).notes
+
+
+def test_runs_that_are_exactly_as_high_are_both_named() -> None:
+    as_high = Estimate(value=0.4, interval=Interval(low=0.2, high=0.6), items=9)
+    lower = Estimate(value=0.3, interval=Interval(low=0.1, high=0.5), items=9)
+    rows = [
+        Row(name=name, judge=name, asked=9, ok=9, columns={"kendall": value})
+        for name, value in (("a", as_high), ("b", lower), ("c", as_high))
+    ]
+    assert "The highest Kendall of a judge of ours is 0.400 [0.200, 0.600]: a and c." in _answer([2], rows)
 
 
 def test_runs_fill_tables_2_to_4(scores: Path, pairs: Path) -> None:
