@@ -21,6 +21,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from perse.errors import BadInput
 from perse.records import ProfileComparison, ProfileReview, explain
+from perse.secrets import without_keys
 from perse.serving.problems import StoreFailed
 from perse.serving.readers.file import BUSY_SECONDS, check_file
 from perse.strict import Strict
@@ -104,7 +105,7 @@ class Readers:
         """Keep this, and nothing else, of a reader; whether the reader is new.
 
         Raises:
-            BadInput: too much of it.
+            BadInput: too much of it, or a key that this process knows stands in it.
             StoreFailed: it is not kept, and what was before is.
         """
         entries, text = len(record.reviews) + len(record.comparisons), record.model_dump_json(exclude_defaults=True)
@@ -112,6 +113,11 @@ class Readers:
             raise BadInput(
                 f"found {entries:,} reviews and comparisons of {len(text.encode()):,} bytes; of one reader at most {MOST_ENTRIES:,} "
                 f"are kept, of {MOST_TEXT:,} bytes; leave out the oldest"
+            )
+        told = f"{reader}\n{text}"
+        if without_keys(told) != told:
+            raise BadInput(
+                "found a key of this server in the reader's name or reviews, where it would be kept in a file; take it out"
             )
         row = {"owner": owner, "reader": reader, "record": text, "updated": time.time()}
         with self._writing() as connection:

@@ -37,7 +37,7 @@ from perse.studies.contamination.known_works import (
 )
 from perse.studies.contamination.plots import Pairs, Plots, better, pair_id
 from perse.studies.frame.arms import Answers
-from perse.studies.frame.summarizing import SharedResamples, shown_apart, undefined, words
+from perse.studies.frame.summarizing import SharedResamples, undefined, verdict, words
 
 FOR_A_READER = "for a reader (k = 1)"
 RANDOM = "random"
@@ -81,10 +81,9 @@ def of_singles(plots: Plots, answers: Mapping[str, Answers], *, resamples: int, 
     points += _everywhere(RANDOM, plots.texts, dict(zip(COEFFICIENTS, chance, strict=True)))
     first = gaps[0][1]
     assert isinstance(first, Estimate)
-    told = words(first, signed=True) + ("" if shown_apart(first) or first.interval.low is None else ", not shown")
     sentence = (
         f"The judge names the work of {', '.join(shares)} (shares); Kendall with the mean score, of known minus unknown "
-        f"{next(iter(plots.texts))} plots: {told}."
+        f"{next(iter(plots.texts))} plots: {verdict(first)}."
     )
     table = Table(
         title="Single plots: correlation with the mean score (shape of PerSE, table 8)",
@@ -108,6 +107,7 @@ def of_pairs(
     points: list[Point] = []
     rows: list[Cells] = []
     biases: list[Cells] = []
+    for_known: list[str] = []
     whole: list[str] = []
     unheard: list[str] = []
     for version in plots.texts:
@@ -120,13 +120,14 @@ def of_pairs(
             rows.append((group, version, *values.values(), None if number is None else share(here, one.answered)))
             points += [Point(series=group, x=version, metric=metric, estimate=value) for metric, value in values.items()]
             if number is None:
-                whole.append(f"{version} {words(values['consistency'])}, {words(values['bias_first'], signed=True)}")
+                whole.append(f"{version} {words(values['consistency'])}, {verdict(values['bias_first'])}")
         if missing := int((~one.answered).sum()):
             unheard.append(
                 f'{version}: {missing} pairs were answered in neither order; they are in "all" and in no other group'
             )
         known = bias(bootstrap, one.bias_known, one.known == 1)
         biases.append((version, known))
+        for_known.append(f"{version} {verdict(known)}")
         points.append(Point(series="one known", x=version, metric="bias_known", estimate=known))
     rows.sort(key=lambda row: [*GROUPS.values(), "all"].index(str(row[0])))
     coins = random_choices(pairs.pairs, better=truth, seed=seed)
@@ -154,7 +155,8 @@ def of_pairs(
         notes=("how often the known plot is chosen, minus how often it is the better one",),
     )
     sentence = (
-        f"Of {len(pairs.pairs)} pairs, the share chosen alike in both orders and the bias for the first: {'; '.join(whole)}."
+        f"Of {len(pairs.pairs)} pairs, the share chosen alike in both orders and the bias for the first: {'; '.join(whole)}. "
+        f"Where the judge names one of the two works, the bias for that one: {'; '.join(for_known)}."
     )
     return Finding(tuple(points), (groups, one_known), sentence)
 

@@ -71,6 +71,13 @@ def paper(
         notes=(
             "published figures have no intervals; ours are 95%, resampled over the readers, and over the texts where these are drawn, too",
             *(["the highest of several is chosen after looking, so its value is a little too high"] if scores else []),
+            *(
+                [
+                    "whether a judge is better than a baseline, or has fewer ties alone, is not said by these values: perse evaluate says it"
+                ]
+                if scores
+                else []
+            ),
         ),
     )
 

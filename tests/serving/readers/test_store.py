@@ -208,6 +208,21 @@ def test_too_much_of_one_reader_is_refused_with_the_numbers(file: Path) -> None:
     assert store.count() == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "word"), [("ann", "so it was, sk-of-the-server-0123456789"), ("SK-of-the-server-0123456789", "good")]
+)
+def test_no_key_of_the_server_is_kept_as_a_readers_words(
+    file: Path, monkeypatch: pytest.MonkeyPatch, name: str, word: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-server-0123456789")
+    store = Readers.open(str(file))
+    with pytest.raises(BadInput, match="found a key of this server in the reader's name or reviews") as refused:
+        store.put("alice", name, reader(word))
+    store.close()
+    assert "0123456789" not in str(refused.value)
+    assert not [place for place in file.parent.iterdir() if b"0123456789" in place.read_bytes()]
+
+
 def test_a_damaged_row_is_said_to_be_damaged(file: Path) -> None:
     store = Readers.open(str(file))
     store.put("o", "r", reader("a"))
