@@ -233,7 +233,7 @@ def _answer(shared: SharedResamples, ways: Sequence[Way], metric: str) -> str:
         (value, way) for way in ways if way.passes and (value := shared.value(metric, mean_of(way.passes))).value is not None
     ]
     if not known:
-        return "No way to read the answer has a value: nothing varies, or nothing was answered."
+        return "No way to read the answer has a value: nothing was answered, or all answers are the same, or all of the readers' scores."
     best_value, best = max(known, key=lambda one: one[0].value or 0.0)
     as_high = [way for value, way in known if value.value == best_value.value]
     said = f"Highest {heading(metric)}: {' and '.join(way.name for way in as_high)}, {words(best_value)}."

@@ -238,6 +238,7 @@ def test_reasons_and_votes_of_several_roles_in_one_prompt_are_the_embedded_engin
     assert [one.mean_logprob for one in by_api] == pytest.approx([one.mean_logprob for one in embedded], abs=most, rel=0)
 
 
+@pytest.mark.long
 def test_adapters_differ_from_their_base_as_they_do_in_hugging_face(
     trained: Trained, tmp_path: Path, say: Callable[[str], None]
 ) -> None:
@@ -273,6 +274,7 @@ def test_adapters_differ_from_their_base_as_they_do_in_hugging_face(
     assert max(*apart, largest_difference(base, plain)) <= rounding_of(trained)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     slow_in_16_bit(), reason="without AVX-512 a model of 135M answers in bfloat16 some 5 times slower than in float32"
 )

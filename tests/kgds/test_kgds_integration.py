@@ -80,6 +80,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed; `make vllm` installs it")
 def test_vllm_verifies_as_the_embedded_engine_and_writes_json(tmp_path: Path, tokenizers: dict[str, Any]) -> None:
     """In one process of its own, as vLLM takes long to start: in this one it would change the rounding of what is trained later."""

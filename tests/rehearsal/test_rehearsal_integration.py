@@ -86,6 +86,7 @@ def test_methods_run_with_the_embedded_model_killed_once_and_it_is_said_to_give_
     assert scored.returncode == 2 and "no sample has scores under every method" in scored.stderr, scored.stderr[-2000:]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed; `make vllm` installs it")
 def test_vllm_plays_every_role_of_one_sample(tmp_path: Path, tokenizers: dict[str, Any]) -> None:
     """A tiny random model: held to JSON it writes summaries and numbers, and its supervisor says nothing that can be read."""

@@ -30,12 +30,8 @@ from perse.serving.front.keys import add_key
 
 pytestmark = pytest.mark.integration
 
-ENGINES = [
-    pytest.param(
-        "vllm", marks=pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed; `make vllm` does it")
-    ),
-    "transformers",
-]
+VLLM_HERE = pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed; `make vllm` does it")
+ENGINES = [pytest.param("vllm", marks=VLLM_HERE), "transformers"]
 ADMIN = "an administrator's key of the tests"
 SETTINGS = JudgeSettings(temperature=0, max_new_tokens=4)
 REQUESTS, CLIENTS = int(os.environ.get("PERSE_LOAD", "2000")), 64
@@ -93,6 +89,7 @@ def memory_of(server: Server) -> int:
     return sum(one.memory_info().rss for one in (process, *process.children(recursive=True)))
 
 
+@pytest.mark.parametrize("server", [pytest.param("vllm", marks=[VLLM_HERE, pytest.mark.long]), "transformers"], indirect=True)
 def test_two_thousand_requests_of_sixty_four_clients_are_each_answered_as_offline(
     server: tuple[Server, str], folder: Path
 ) -> None:

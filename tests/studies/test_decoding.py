@@ -61,6 +61,8 @@ def test_a_judge_in_words_has_labels_only_and_its_samples_follow_their_seeds(rea
         "nothing stands there twice"
     )
     assert "highest of 8" not in result.answer
+    apart = [cell for row in result.tables[1].rows for cell in row[1:] if isinstance(cell, Estimate)]
+    assert apart and all(one.difference for one in apart), "also of the mean over three passes, each a third"
 
 
 def test_a_judge_in_words_is_told_to_be_the_highest_of_the_four_ways_that_there_are(readers: Path, tmp_path: Path) -> None:

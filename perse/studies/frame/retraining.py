@@ -76,7 +76,7 @@ def trained(made: Mapping[str, TrainConfig]) -> dict[str, str]:
     return {name: str(train(config)) for name, config in made.items()}
 
 
-ONE_TRAINING = "each judge of its own was trained once, with one seed: intervals are of readers and texts, and another seed may move a value by more than they say"
+ONE_TRAINING = "each judge of its own was trained once, with one seed: intervals know nothing of trainings, and another seed may move a value by more than they say"
 """The note of whatever compares judges that a study trained."""
 
 

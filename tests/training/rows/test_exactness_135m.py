@@ -87,7 +87,7 @@ ROUNDED = 7
 
 
 @pytest.mark.skipif(slow_in_16_bit(), reason="without AVX-512 a backward pass in bfloat16 takes some 20 times that of float32")
-@pytest.mark.parametrize("weights", ["bfloat16", "float32"])
+@pytest.mark.parametrize("weights", ["bfloat16", pytest.param("float32", marks=pytest.mark.long)])
 def test_in_bfloat16_a_packed_row_is_no_farther_from_float32_than_separate_rows_are(
     embedded: Path, tmp_path: Path, weights: str
 ) -> None:
