@@ -41,8 +41,9 @@ _USERINFO = re.compile(
 _PARAMETER = re.compile(rf"((?:[?&;]|%3f|%26|%3b)(?:[\w.-]*[-_.])?{_SECRET_WORD}(?:=|%3d))[^&;#\s'\"<>]+", re.IGNORECASE)
 _HEADER = re.compile(r"(\bbearer\s+|\bauthorization['\"]?\s*[:=]\s*['\"]?(?:basic\s+)?)[\w+/.~=-]{12,}", re.IGNORECASE)
 _SHAPES = re.compile(
-    r"\b(?:sk-(?=\S*\d)[\w*-]{16,}|hf_\w{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|AIza[\w-]{30,}|AKIA[A-Z0-9]{16}|xox[abp]-[\w-]{10,}|perse_[\w-]{40,})"
+    r"\b(?:sk-(?=\S*\d)[\w*-]{16,}|hf_\w{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|AIza[\w-]{30,}|AKIA[A-Z0-9]{16}|xox[abp]-[\w-]{10,})"
 )
+_OURS = re.compile(r"\bperse_[\w-]{40,}")
 
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
@@ -59,7 +60,8 @@ def redact(text: str) -> str:
 
 
 def without_keys(text: str, *more: str) -> str:
-    """Any text without the values of the keys that this process knows (and `more`): what a server wrote, and files.
+    """Any text without the values of the keys that this process knows (and `more`), and without any key that perse gave somebody (a
+    server knows of those of its file what they digest to): what a server wrote, and files.
 
     Letters of either case are one, since the host of an address, for instance, is written in small ones.
     """
@@ -67,7 +69,7 @@ def without_keys(text: str, *more: str) -> str:
     for value in (*filter(None, more), *sorted(_known(), key=len, reverse=True)):  # one may hold another
         if value.lower() in lower:
             text = re.sub(re.escape(value), HIDDEN, text, flags=re.IGNORECASE)
-    return text
+    return _OURS.sub(HIDDEN, text) if "perse_" in text else text
 
 
 def redact_tree(value: Tree) -> Tree:

@@ -67,6 +67,7 @@ class Readers:
         self.name = name
         self._engine = engine
         self._sqlite = engine.dialect.name == "sqlite"
+        self._file = _identity(engine.url) if self._sqlite else None
 
     @classmethod
     def open(cls, where: str) -> Readers:
@@ -202,6 +203,10 @@ class Readers:
 
     @contextmanager
     def _writing(self) -> Iterator[sql.Connection]:
+        if self._sqlite and _identity(self._engine.url) != self._file:  # SQLite would write on into what has no name any more
+            raise StoreFailed(
+                f"{self.name} was moved, removed or replaced under this server; put it back, or start the server again"
+            )
         with self._failing(), self._engine.begin() as connection:
             if self._sqlite:  # from the start, so that two writers wait for each other instead of failing halfway
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -232,6 +237,15 @@ def _may_be_an_address(where: str) -> bool:
 
 def _sqlite_url(path: Path) -> sql.URL:
     return sql.URL.create("sqlite", database=str(path))
+
+
+def _identity(url: sql.URL) -> tuple[int, int] | None:
+    """Which file is at the place of a database; None where there is none."""
+    try:
+        found = Path(str(url.database)).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _options(url: sql.URL) -> dict[str, Any]:

@@ -23,6 +23,8 @@ from hypothesis import strategies as st
 
 from perse.errors import BadInput
 from perse.records import ProfileComparison, ProfileReview
+from perse.secrets import without_keys
+from perse.serving.front.keys import add_key
 from perse.serving.problems import StoreFailed
 from perse.serving.readers.mark import is_store
 from perse.serving.readers.store import MOST_ENTRIES, Reader, Readers
@@ -221,6 +223,28 @@ def test_no_key_of_the_server_is_kept_as_a_readers_words(
     store.close()
     assert "0123456789" not in str(refused.value)
     assert not [place for place in file.parent.iterdir() if b"0123456789" in place.read_bytes()]
+
+
+def test_no_callers_key_is_kept_as_a_readers_words(file: Path, tmp_path: Path) -> None:
+    key = add_key(tmp_path / "keys", "alice", ["readers"])
+    with pytest.raises(BadInput, match="found a key of this server"):
+        Readers.open(str(file)).put("bob", "ann", reader(f"so it was, {key}"))
+    assert without_keys(f"so it was, {key}.") == "so it was, ***."
+
+
+@pytest.mark.parametrize("what", ["removed", "replaced"])
+def test_nothing_is_acknowledged_that_goes_into_a_file_without_a_name(file: Path, what: str) -> None:
+    store = Readers.open(str(file))
+    store.put("alice", "ann", reader("a"))
+    aside = file.with_name("aside")
+    file.rename(aside)
+    if what == "replaced":
+        file.touch()
+    for change in (lambda: store.put("alice", "bob", reader("b")), lambda: store.delete("alice", "ann")):
+        with pytest.raises(StoreFailed, match="was moved, removed or replaced under this server; put it back"):
+            change()
+    aside.replace(file)
+    assert store.put("alice", "bob", reader("b")) and store.names("alice") == ["ann", "bob"]
 
 
 def test_a_damaged_row_is_said_to_be_damaged(file: Path) -> None:
