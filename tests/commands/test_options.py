@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import perse as package
 from perse.commands import options, terminal
 from perse.commands.app import app
-from perse.commands.options import building, judging, kgds, training
+from perse.commands.options import building, here, judging, kgds, training
 from perse.commands.options.grouping import grouped
 from perse.errors import BadInput
 from perse.evaluation.stats.results import Resample
@@ -239,6 +239,14 @@ def test_a_home_is_written_to_whoever_reads_its_sign(
         option.process_value(context, "~nobody-at-all/x")
     with pytest.raises(BadInput, match="nothing is written to standard output"):
         option.process_value(context, "-")
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\x1b[2Jb", "a\tb"])
+def test_no_place_to_write_has_a_control_character_in_its_name(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadInput, match="with a line break or another control character; give a name without") as refused:
+        here(tmp_path / name)
+    assert str(refused.value).isprintable()
+    assert here(tmp_path / "日記 é.txt") == tmp_path / "日記 é.txt"
 
 
 @pytest.mark.parametrize(("path", "context", "option"), WRITING, ids=[f"{path} {option.name}" for path, _, option in WRITING])

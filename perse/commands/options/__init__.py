@@ -6,6 +6,7 @@ of one room stand in a file of their own here (`training`, `kgds`).
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -30,7 +31,8 @@ def here(path: Path | None) -> Path | None:
     the `~` of `--out=~/x` as it is, and a folder of that name is one that people remove their home for.
 
     Raises:
-        BadInput: it is an address, of which none is repeated; the home of nobody; or `-`, which elsewhere means standard output.
+        BadInput: it is an address, of which none is repeated; the home of nobody; `-`, which elsewhere means standard output; or holds a control
+            character.
     """
     if path is None:
         return None
@@ -38,6 +40,10 @@ def here(path: Path | None) -> Path | None:
         raise BadInput("the place to write is an address, expected a path on this machine; give a file or a folder here")
     if str(path) == "-":
         raise BadInput("the place to write is '-', and nothing is written to standard output; give a file or a folder")
+    if any(unicodedata.category(each) == "Cc" for each in str(path)):  # commands and lists of files repeat it, a line each
+        raise BadInput(
+            f"the place to write is {str(path)!r}, with a line break or another control character; give a name without"
+        )
     place = place_named(path)
     if place.parts[:1] and place.parts[0].startswith("~"):
         raise BadInput(f"the place to write is {path}, and there is no home {place.parts[0]}; give the whole path, from /")
