@@ -24,6 +24,8 @@ _SECRET_WORD = (
     r"(?:api[-_.]?key|key|token|secret|passw(?:or)?d|passwd|pwd|pat|salt|auth|authorization|credentials?|signature|sig)"
 )
 _VARIABLE = re.compile(r"(?:^|_)(?:API_?KEY|ACCESS_KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PAT|CREDENTIALS?)$", re.IGNORECASE)
+_ASKED_WITH = frozenset({"OPENAI_API_KEY", "PERSE_API_KEY", "PERSE_ADMIN_KEY", "HF_TOKEN"})
+"""What perse itself sends as keys: no other use is made of these."""
 _HEADERS = re.compile(r"(?:^|_)HEADERS?$", re.IGNORECASE)
 _OPTION = re.compile(rf"-*(?:[\w-]*[-_.])?{_SECRET_WORD}", re.IGNORECASE)
 
@@ -31,6 +33,9 @@ _PLACEHOLDERS = frozenset(
     {"ollama", "lm-studio", "lmstudio", "not-needed", "no-key-required", "sk-no-key-required", "token-abc123", "placeholder"}
 )
 """What people put into OPENAI_API_KEY for a server that wants none."""
+
+_WORDS = re.compile(r"[A-Za-z]?[a-z]*(?:[_.-][A-Za-z]?[a-z]*)*")
+"""A word, or a name made of words; of up to 27 letters, which the longest names of fields have not."""
 
 _USERINFO = re.compile(
     r"""(?P<scheme>\b[a-z][a-z0-9+.-]*:/{1,3})
@@ -65,8 +70,9 @@ def without_keys(text: str, *more: str) -> str:
 
     Letters of either case are one, since the host of an address, for instance, is written in small ones.
     """
-    lower = text.lower()  # looking in it is far faster than a pattern, and most texts hold no key
-    for value in (*filter(None, more), *sorted(_known(), key=len, reverse=True)):  # one may hold another
+    values = (*filter(None, more), *sorted(_known(), key=len, reverse=True))  # one may hold another
+    lower = text.lower() if values else ""  # looking in it is far faster than a pattern, and most texts hold no key
+    for value in values:
         if value.lower() in lower:
             text = re.sub(re.escape(value), HIDDEN, text, flags=re.IGNORECASE)
     return _OURS.sub(HIDDEN, text) if "perse_" in text else text
@@ -157,7 +163,7 @@ def _known_in(environment: tuple[tuple[str, str], ...]) -> frozenset[str]:
     found: set[str] = set()
     for name, value in environment:
         if _VARIABLE.search(name):
-            found |= _spellings(value)
+            found |= _spellings(value, words=name in _ASKED_WITH)
         elif _HEADERS.search(name):
             found |= set(_in_headers(value))
         elif "@" in value and "://" in value:  # a proxy's or an index's address
@@ -175,7 +181,7 @@ def _in_headers(value: str) -> Iterator[str]:
         for spelled in {said, unquote(said)}:
             for secret in {spelled, spelled.split()[-1] if len(spelled.split()) == 2 else spelled}:
                 if _OPTION.fullmatch(name.strip()) or not secret.strip().isalpha():
-                    yield from _spellings(secret)
+                    yield from _spellings(secret, words=True)
 
 
 def _in_address(value: str) -> Iterator[str]:
@@ -189,10 +195,19 @@ def _in_address(value: str) -> Iterator[str]:
         yield base64.b64encode(f"{user}:{unquote(parts.password or '')}".encode("utf-8", "replace")).decode()
 
 
-def _spellings(value: str) -> set[str]:
+def _is_secret(value: str, *, words: bool) -> bool:
+    """Whether a value is taken out of files: not what stands there anyway. `SORT_KEY=reviewer_id` or `POSTGRES_PASSWORD=postgres` would take
+    names of fields, words of reviews and callers out, and six digits parts of numbers. `words`: a word is one, too, of which somebody said that it is a key."""
+    if value.lower() in _PLACEHOLDERS or (not words and len(value) < 28 and _WORDS.fullmatch(value)):
+        return False
+    if not any(each.isalpha() for each in value):  # numbers, dates, addresses of machines
+        return len(value) >= 16
+    return len(value) >= 8 or (len(value) >= 6 and any(each.isdigit() for each in value))
+
+
+def _spellings(value: str, *, words: bool = False) -> set[str]:
     value = value.strip()
-    long = len(value) >= 8 or (len(value) >= 6 and any(each.isdigit() for each in value))
-    if not long or value.lower() in _PLACEHOLDERS:
+    if not _is_secret(value, words=words):
         return set()
     encoded = (quote(value.encode("utf-8", "replace"), safe=safe) for safe in ("", "/"))  # some leave the slash of a base64 key
     return {value, json.dumps(value)[1:-1], *encoded, escape(value)}

@@ -10,6 +10,7 @@ from perse.files.own_files import write_own_bytes
 from perse.files.path_names import PathName
 from perse.formats.csv_cells import Cell as Cell
 from perse.formats.csv_cells import csv_text
+from perse.secrets import without_keys
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ class Figure:
     @property
     def files(self) -> dict[str, bytes]:
         """What is written of it, by file name."""
-        return {f"{self.name}.svg": self.svg.encode(), f"{self.name}.csv": self.csv.encode(), f"{self.name}.png": self.png}
+        texts = {f"{self.name}.svg": self.svg, f"{self.name}.csv": self.csv}
+        return {name: without_keys(text).encode() for name, text in texts.items()} | {f"{self.name}.png": self.png}
 
 
 def save_figure(figure: Figure, folder: Path) -> None:

@@ -91,11 +91,19 @@ class RunData:
 
     @cached_property
     def likeliest(self) -> FloatArray:
-        """(n,) the likeliest label's value, the given label's where there is no distribution; NaN where not ok."""
+        """(n,) the likeliest label's value, the given label's where there is no distribution; NaN where not ok, or where both of a pair are
+        exactly as likely (`evened`)."""
         chosen = self.label.copy()
         rows = self.ok & ~np.isnan(self.distributions).any(axis=1)
         chosen[rows] = self.values[self.distributions[rows].argmax(axis=1)]
+        chosen[self.evened] = np.nan
         return chosen
+
+    @cached_property
+    def evened(self) -> BoolArray:
+        """(n,) of pairs: A and B are exactly as likely, so that a label is one of them by rule."""
+        found: BoolArray = self.ok & (np.ptp(self.distributions, axis=1) == 0)
+        return found if self.kind == "pairwise" else np.zeros_like(found)
 
     @cached_property
     def entropy(self) -> FloatArray:

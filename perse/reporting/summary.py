@@ -208,8 +208,13 @@ def _headline(standing: Standing, concluded: Conclusion) -> str:
 def _spread(run: RunData) -> str:
     """Whether it finds one answer likeliest of everything, and how often the readers give that."""
     given, gold = run.likeliest[~np.isnan(run.likeliest)], run.gold[~np.isnan(run.gold)]
+    even = (
+        f"Of {_share(int(run.evened.sum()), int(run.ok.sum()))} of the pairs it finds both texts exactly as likely."
+        if run.evened.any()
+        else ""
+    )
     if not len(given) or not len(gold):
-        return ""
+        return even
     values, counts = np.unique(given, return_counts=True)
     place = int(counts.argmax())
     share, readers = counts[place] / len(given), float((gold == values[place]).mean())
@@ -217,6 +222,8 @@ def _spread(run: RunData) -> str:
     said = f"the answer that it most often finds likeliest, {name}, is so in {share:.0%}; the readers gave it in {readers:.0%}."
     if is_collapsed(run, run.likeliest):
         return f"Collapsed: nearly one answer for everything: {said}"
+    if even:
+        return f"{even} Of the others {said}"
     return said[:1].upper() + said[1:]
 
 

@@ -31,6 +31,7 @@ from perse.judging.loading import parse_judge
 from perse.records import example_lines
 from perse.secrets import HARMLESS, printable, redact, redact_command, without_keys
 from perse.serving.client import AsyncJudgeClient, JudgeClient
+from perse.serving.front.keys import add_key, read_keys
 from perse.settings.serving import api_key as served_key
 
 ENV = "planted-env-0a1b2c3d"
@@ -516,3 +517,35 @@ def test_a_key_is_known_in_each_way_that_addresses_spell_it(monkeypatch: pytest.
     monkeypatch.setenv("OPENAI_API_KEY", "ab/cd+ef12=gh34")
     for said in ("ab/cd+ef12=gh34", "ab%2Fcd%2Bef12%3Dgh34", "ab/cd%2Bef12%3Dgh34", "ab/cd%2bef12%3dgh34"):
         assert without_keys(f"no such key: {said}") == "no such key: ***"
+
+
+@pytest.mark.parametrize(
+    "value", ["postgres", "reviewer_id", "pointwise_score_stated", "Password", "319310", "2026-11-29", "127.0.0.1", "en-us"]
+)
+def test_words_and_numbers_that_stand_in_any_file_are_not_taken_out_of_it(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("SORT_KEY", value)
+    text = f'{{"reviewer_id": "postgres", "said": "{value}", "p": 0.0816{value}5670208}}'
+    assert without_keys(text) == text and redact(text) == text
+
+
+@pytest.mark.parametrize(
+    "value", ["hunter2pass", "sk-secret-0123456789", "a key of words and spaces", "k" * 28, "Zx9kQw", "4" * 16, "aB-cD/eF"]
+)
+def test_what_is_no_word_and_no_number_is_hidden(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("SORT_KEY", value)
+    assert without_keys(f"so: {value}.") == "so: ***."
+
+
+def test_no_variable_changes_the_names_of_others_in_a_file_of_keys_and_no_key_becomes_a_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("POSTGRES_PASSWORD", "post9res")
+    file = tmp_path / "keys"
+    monkeypatch.delenv("POSTGRES_PASSWORD")
+    add_key(file, "post9res-app", ["judge"])
+    before = file.read_text()
+    monkeypatch.setenv("POSTGRES_PASSWORD", "post9res")
+    add_key(file, "carl", ["judge"])
+    assert file.read_text().startswith(before) and len(read_keys(file)) == 2
+    with pytest.raises(BadInput, match="the name holds a key that is known here"):
+        add_key(file, "post9res", ["judge"])

@@ -56,6 +56,7 @@ from perse.records import (
     explain,
 )
 from perse.scale import OwnScale
+from perse.secrets import without_keys
 
 SCHEMA = 2
 """Version of the folder's layout; a folder of another one is refused."""
@@ -246,9 +247,9 @@ def write_folder(
     def write(fresh: Path) -> None:
         write_parquet(fresh / _records_file(kind), records)
         write_parquet(fresh / "examples.parquet", rows)
-        (fresh / "README.md").write_text(data_card(whole), "utf-8")
+        (fresh / "README.md").write_text(without_keys(data_card(whole)), "utf-8")
         for name, text in files.items():
-            (fresh / name).write_text(text, "utf-8")
+            (fresh / name).write_text(without_keys(text), "utf-8")
 
     place.fill(write, whole, also=also, keep_edited=keep_edited)
 

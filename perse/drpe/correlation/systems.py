@@ -46,7 +46,11 @@ def by_system(people: FloatArray, scores: FloatArray, *, system: IntArray, resam
         if one.value is None:
             return one
         end = "down" if one.value > 0 else "up"
-        return one.model_copy(update={"interval": joined(one.value, one.interval, **{end: lost * abs(one.value)})})
+        wider = joined(one.value, one.interval, **{end: lost * abs(one.value)})
+        if wider.low is None or wider.high is None:
+            return one.model_copy(update={"interval": wider})
+        ends = {"low": max(-1.0, wider.low), "high": min(1.0, wider.high)}
+        return one.model_copy(update={"interval": wider.model_copy(update=ends)})
 
     return {name: told(one) for name, one in found.items()}
 

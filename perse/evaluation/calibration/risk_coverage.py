@@ -70,6 +70,18 @@ def curve(
     return found
 
 
+def kept(sureness: FloatArray, share: float) -> FloatArray:
+    """(n,) how much of each answer is among the surest `share`: all, none, or, of equally sure ones of which only some fit, the same part of each.
+
+    The mean risk with these weights is that of `curve`.
+    """
+    groups, counts = np.unique(np.round(-sureness, _DIGITS), return_inverse=True)[1], share * len(sureness)
+    sizes = np.bincount(groups)
+    before = np.concatenate([[0], sizes.cumsum()[:-1]])
+    part: FloatArray = np.clip((counts - before) / sizes, 0.0, 1.0)[groups]
+    return part
+
+
 def _by_group(risk: FloatArray, sureness: FloatArray, *, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Weight and weighted risk of each group of equally sure answers, surest first: twice (R, G)."""
     doubt = np.round(-sureness, _DIGITS)

@@ -93,7 +93,7 @@ def _pairing(pairing: Pairing, *, chosen: bool) -> Table:
     notes += [
         f"{title_of(contrast.metric)}: shown of these {contrast.reviewers} readers, not of others; {beyond(contrast)}"
         for contrast in pairing.contrasts
-        if contrast.of_these_readers
+        if contrast.of_these_readers and contrast.better is not None
     ]
     title = f"{pairing.one} minus {pairing.other}: {where}"
     return Table(title=title, header=header, rows=tuple(lines), notes=tuple(dict.fromkeys(notes)))

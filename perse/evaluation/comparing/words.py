@@ -68,7 +68,13 @@ def _concluded(one: str, other: str, contrasts: Sequence[Contrast], alone: str) 
     if better and worse:
         return f"{one} is better than {other} in {_told(better)}, but worse in {_told(worse)}{alone}"
     if better or worse:
-        return f"{one} is {'better' if better else 'worse'} than {other}: {_told(better or worse)}{alone}"
+        against = [contrast for contrast in shown if contrast.of_these_readers and contrast.better is not bool(better)]
+        but = (
+            f"; but for these {against[0].reviewers} readers {'worse' if better else 'better'} in {_told(against)}"
+            if against
+            else ""
+        )
+        return f"{one} is {'better' if better else 'worse'} than {other}: {_told(better or worse)}{but}{alone}"
     first = contrasts[0]
     if first.difference is None:
         return f"{one} and {other} cannot be compared by {title_of(first.metric)}: {first.interval.reason}"

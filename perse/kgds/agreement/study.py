@@ -36,6 +36,7 @@ from perse.progress import OnPart, unseen_part
 from perse.questions.claims import VERIFY_FACT, VERIFY_FACTS, VERIFY_OPINION
 from perse.results.markdown import markdown
 from perse.results.result import Result
+from perse.secrets import redact
 from perse.studies.frame.running import RESULT, TABLE
 
 ASKED = "asked"
@@ -89,7 +90,7 @@ def agreement(
             if name not in {row["way"] for row in log.read()}:
                 log.append([json.dumps({"way": name, "asked": questions.number}) + "\n"])
             ways.append(_way(out / ASKED / name, name, drawn))
-        result = agreement_result(judge.identity.portable.model, ways, drawn, seed=seed, resamples=resamples)
+        result = agreement_result(redact(judge.identity.portable.model), ways, drawn, seed=seed, resamples=resamples)
         write_own(out / TABLE, markdown(result))
         write_own(out / RESULT, result.model_dump_json(indent=2) + "\n")
     return result

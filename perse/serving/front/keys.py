@@ -25,9 +25,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from perse.errors import BadInput, SaveFailed
-from perse.files.disk import refuse_link, write_whole
+from perse.files.disk import refuse_link, write_bytes
 from perse.files.locking import locked
 from perse.formats.plain_files import own_bytes, refuse_larger
+from perse.secrets import without_keys
 from perse.settings.serving import ADMIN_KEY, KEY
 
 log = logging.getLogger(__name__)
@@ -205,6 +206,8 @@ def add_key(file: Path, name: str, scopes: Iterable[str]) -> str:
     """
     if not _NAME.fullmatch(name):
         raise BadInput(f"'{name}' cannot name a key; give up to 64 letters, digits, '.', '_' or '-'")
+    if without_keys(name) != name:
+        raise BadInput("the name holds a key that is known here, and would stand in the file; give another")
     key, caller = f"perse_{secrets.token_urlsafe(32)}", Caller(name, scopes_of(scopes))
     if name == OWNER:
         raise BadInput(f"{_OWNERS}; give another name")
@@ -270,7 +273,8 @@ ABOUT = "# Keys of a perse server: digests only. Change it with 'perse keys add'
 
 
 def _write(file: Path, lines: Iterable[StoredKey | str]) -> None:
-    write_whole(file, "".join(one if isinstance(one, str) else f"{one}\n" for one in lines))  # keeps the file's mode
+    """Keeps the file's mode; and its words as they are, of which none is a key."""
+    write_bytes(file, "".join(one if isinstance(one, str) else f"{one}\n" for one in lines).encode())
 
 
 def _state(file: Path | None) -> tuple[int, int, int] | None:

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.calibration.risk_coverage import SHARES, area, curve, entropy, equally_sure
+from perse.evaluation.calibration.risk_coverage import SHARES, area, curve, entropy, equally_sure, kept
 from perse.evaluation.predictions import expected_value
 from perse.evaluation.stats.accuracy import likeliest_correct
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.departures import ENOUGH, departing
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.intervals import FEWEST_REVIEWERS
+from perse.evaluation.stats.shares import share_note
 from perse.judgement import Judgement, Status
 from perse.records import ChoiceReference, Example
 from perse.results.result import Estimate, Interval, Point, Result, Table
@@ -175,7 +176,7 @@ def _common(judges: Mapping[str, Answers]) -> tuple[dict[str, Answers], tuple[st
     if len(judges) > 1:
         notes.append(f"all curves are of the {len(ids)} items that every judge answered")
     if first.metric == "error":
-        notes.append("of two labels, entropy and largest probability give one order")
+        notes += ["of two labels, entropy and largest probability give one order", share_note()]
     return {name: answers.only(ids) for name, answers in judges.items()}, tuple(notes)
 
 
@@ -205,8 +206,11 @@ def _unless_few(interval: Interval, risk: FloatArray, bootstrap: Bootstrap) -> I
 def _points(
     series: str, answers: Answers, sureness: FloatArray, bootstrap: Bootstrap, *, baseline: bool = False
 ) -> list[Point]:
-    kept = [math.ceil(share * len(answers.ids)) for share in SHARES]
-    found = estimates(lambda weights: curve(answers.risk, sureness, weights=weights), bootstrap, items=kept)
+    if answers.metric == "error":  # a share, of whose interval resamples know nothing where few or none are wrong
+        found = [bootstrap.share(answers.risk, kept(sureness, share)) for share in SHARES]
+    else:
+        items = [math.ceil(share * len(answers.ids)) for share in SHARES]
+        found = estimates(lambda weights: curve(answers.risk, sureness, weights=weights), bootstrap, items=items)
     return [
         Point(series=series, x=f"{share:.0%}", metric=answers.metric, estimate=estimate, baseline=baseline)
         for share, estimate in zip(SHARES, found, strict=True)

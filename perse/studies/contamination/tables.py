@@ -157,6 +157,7 @@ def of_pairs(
     sentence = (
         f"Of {len(pairs.pairs)} pairs, the share chosen alike in both orders and the bias for the first: {'; '.join(whole)}. "
         f"Where the judge names one of the two works, the bias for that one: {'; '.join(for_known)}."
+        f"{' Pairs share items: these intervals are too narrow.' if pairs.reused else ''}"
     )
     return Finding(tuple(points), (groups, one_known), sentence)
 

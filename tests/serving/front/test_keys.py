@@ -144,7 +144,7 @@ def test_where_the_disk_is_full_no_file_is_left_that_would_let_nobody_in(file: P
     def full(path: Path, text: str) -> None:
         raise SaveFailed(f"{path} was not written: no space left")
 
-    monkeypatch.setattr("perse.serving.front.keys.write_whole", full)
+    monkeypatch.setattr("perse.serving.front.keys.write_bytes", full)
     with pytest.raises(SaveFailed):
         add_key(file, "anna", ["judge"])
     assert not file.exists()
