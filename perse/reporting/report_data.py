@@ -102,7 +102,7 @@ class RunData:
     @cached_property
     def evened(self) -> BoolArray:
         """(n,) of pairs: A and B are exactly as likely, so that a label is one of them by rule."""
-        found: BoolArray = self.ok & (np.ptp(self.distributions, axis=1) == 0)
+        found: BoolArray = self.ok & (np.ptp(self.distributions, axis=1) < 1e-9)
         return found if self.kind == "pairwise" else np.zeros_like(found)
 
     @cached_property

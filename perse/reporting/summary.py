@@ -221,7 +221,7 @@ def _spread(run: RunData) -> str:
     name = run.labels[int(np.flatnonzero(run.values == values[place])[0])]
     said = f"the answer that it most often finds likeliest, {name}, is so in {share:.0%}; the readers gave it in {readers:.0%}."
     if is_collapsed(run, run.likeliest):
-        return f"Collapsed: nearly one answer for everything: {said}"
+        return f"{even} Collapsed: nearly one answer for everything{' else' if even else ''}: {said}".strip()
     if even:
         return f"{even} Of the others {said}"
     return said[:1].upper() + said[1:]

@@ -118,6 +118,15 @@ def test_resampled_values_by_system_are_those_of_documents_drawn_one_by_one() ->
         assert interval.undefined_resamples == int(np.isnan(values).sum())
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_no_interval_of_systems_reaches_beyond_what_a_correlation_can_be(seed: int) -> None:
+    resamples = Resamples(np.repeat(np.arange(12), 4), times_drawn(12, resamples=100, seed=0))
+    people, given = np.random.default_rng(seed).normal(0, 1, (2, 48))
+    for one in by_system(people, given, system=np.tile([0, 1, 2, 3], 12), resamples=resamples).values():
+        assert one.interval.low is not None and one.interval.high is not None
+        assert -1 <= one.interval.low <= one.interval.high <= 1
+
+
 def test_a_system_without_a_candidate_among_those_looked_at_is_none() -> None:
     resamples = Resamples(np.repeat(np.arange(10), 2), times_drawn(10, resamples=100, seed=0))
     generator = np.random.default_rng(0)

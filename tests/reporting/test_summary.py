@@ -182,6 +182,21 @@ def test_a_judge_that_says_one_thing_much_more_often_than_the_readers_and_orders
     assert spread(examples, [answer(one, "A") for one in examples]).startswith("Collapsed: ")
 
 
+@pytest.mark.parametrize("even", [READERS, READERS // 2])
+def test_pairs_of_which_both_texts_are_exactly_as_likely_are_told_and_are_no_choice_of_the_first(even: int) -> None:
+    examples = [one.model_copy(update={"reference": ChoiceReference(preference="AB"[n % 2])}) for n, one in enumerate(pairs())]
+    given = [
+        answer(one, "A").model_copy(update={"distribution": {"A": 0.5, "B": 0.5} if n < even else {"A": 0.2, "B": 0.8}})
+        for n, one in enumerate(examples)
+    ]
+    parts = [Fold(examples, None)]
+    (found,) = verdicts(evaluate_many({"ours": given}, parts, resamples=100), report_data(align(parts, {"ours": given})))
+    (said,) = [sentence for sentence in found.sentences if "exactly as likely" in sentence]
+    assert said.startswith(f"Of {100 * even / READERS:.1f}% of the pairs it finds both texts exactly as likely.")
+    assert ("the answer that it most often finds likeliest, B, is so in 100%" in said) is (even < READERS), said
+    assert "likeliest, A" not in said
+
+
 def test_of_fewer_than_ten_readers_no_judge_is_called_collapsed() -> None:
     examples = [one for one in texts(varied) if int((one.reviewer_id or "r0")[1:]) < 9]
     said = spread(examples, [answer(one, "5" if n % 25 == 2 else "7") for n, one in enumerate(examples)])

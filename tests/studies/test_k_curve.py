@@ -137,8 +137,10 @@ def test_a_killed_study_is_continued_by_the_same_command_and_equals_one_never_ki
     # scores may turn round, and each that does takes 2 of the pairs' number from Kendall's sum: two may.
     turned = 2 * 2 / (JUDGED * (JUDGED - 1) / 2)
     for mine, theirs in zip(one["points"], two["points"], strict=True):
-        for side in ("low", "high"):
-            assert theirs["estimate"]["interval"][side] == pytest.approx(mine["estimate"]["interval"][side], abs=turned, rel=0)
+        for side in ("low", "high"):  # of a resample, in which a reader may stand three times, and so a pair nine times
+            assert theirs["estimate"]["interval"][side] == pytest.approx(
+                mine["estimate"]["interval"][side], abs=9 * turned, rel=0
+            )
         assert theirs["estimate"]["value"] == pytest.approx(mine["estimate"]["value"], abs=turned, rel=0)
     assert (killed / "figures").is_dir() and (killed / "table.md").exists()
 

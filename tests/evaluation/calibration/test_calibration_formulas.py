@@ -18,7 +18,7 @@ from perse.evaluation.calibration.reliability import (
     reliability_bins,
     reliability_by_label,
 )
-from perse.evaluation.calibration.risk_coverage import area, curve, entropy
+from perse.evaluation.calibration.risk_coverage import area, curve, entropy, kept
 
 ONE = np.ones((1, 4))
 
@@ -182,3 +182,11 @@ def test_with_a_text_of_its_own_for_each_item_texts_change_no_more_than_the_draw
     both = Promised(alone.labels, given, alone.truth, alone.reviewer, np.arange(300))
     one, other = (chance_errors(each, seed=0, draws=4000) for each in (alone, both))
     assert np.quantile(one, 0.95) == pytest.approx(np.quantile(other, 0.95), rel=0.05)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 4)), min_size=1, max_size=30), st.sampled_from([0.1, 0.25, 0.5, 1.0]))
+def test_weights_of_the_surest_share_give_its_risk(answers: list[tuple[float, int]], share: float) -> None:
+    risk, sureness = (np.array(values, dtype=float) for values in zip(*answers, strict=True))
+    weights = kept(sureness, share)
+    assert weights.sum() == pytest.approx(share * len(risk))
+    assert np.average(risk, weights=weights) == pytest.approx(curve(risk, sureness, shares=(share,))[0, 0])

@@ -145,6 +145,10 @@ def test_that_something_is_shown_on_these_texts_alone_stands_where_it_is_shown_a
         f"after is better than before for these {closer.reviewers} readers, on these texts alone: MAE -0.300"
     )
     better = contrast("kendall", 0.1, p_holm=0.001)
+    further = contrast("mae", 0.3, p_holm=0.001).model_copy(update={"unlike": Interval(low=-0.1, high=0.6)})
+    told = sentence("after", "before", [better, further], items=9, answered=9)
+    assert told.startswith("after is better than before: Kendall tau-b +0.100") and "; but for these " in told
+    assert "readers worse in MAE +0.300" in told, "what is shown of these readers alone, and the other way round"
     assert sentence("after", "before", [better], items=12, answered=9, of_these_texts=True).endswith(
         ", on these texts alone (of the 9 of 12 items that both answered)"
     )

@@ -70,6 +70,18 @@ def test_few_wrong_answers_do_not_say_whether_a_judge_knows_when_it_does_not_kno
     assert "it knows when it does not know" in told.answer
 
 
+def test_choices_that_are_all_right_may_be_wrong_of_others() -> None:
+    whose = [(f"i{n}", f"r{n % 40}", f"t{n}") for n in range(80)]
+    found = risk_coverage(
+        {"judge": _answers(whose, np.zeros(80), {"entropy": np.arange(80.0)}, asked=80, metric="error")}, resamples=50
+    )
+    points = [one for one in found.points if one.series == "judge, entropy"]
+    highs = [one.estimate.interval.high for one in points if one.estimate.interval.high is not None]
+    assert all(one.estimate.value == 0 for one in points) and len(highs) > 5
+    assert highs[0] > 0.02 and highs == sorted(highs), "fewer answers know less"
+    assert any("are not resampled but exact" in note for note in found.notes)
+
+
 def test_errors_of_expected_scores_that_are_nearly_alike_are_as_few_as_those_that_are_equal() -> None:
     # 12 of 320 are four points off, the others half a point and never the same, and they happen to be the least sure.
     far = np.isin(np.arange(320), range(0, 120, 10))
