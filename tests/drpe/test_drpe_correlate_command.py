@@ -130,6 +130,15 @@ def test_the_absolute_value_is_told_apart_from_agreement(docs: Path) -> None:
     assert any("cannot go below 0" in note and "on average" in note for note in result.notes)
 
 
+def test_documents_in_which_a_metric_is_constant_are_counted_beside_what_is_over_the_others(tmp_path: Path) -> None:
+    rows = lines()
+    for system in rows[0]["systems"]:
+        system["summary"] = "so so"
+    within = next(one for one in result_of(written(tmp_path / "docs.jsonl", rows)).tables if one.title == "Within documents")
+    (said,) = [note for note in within.notes if note.startswith("documents left out, of 14: ")]
+    assert "ROUGE-1 1" in said and "length 2" in said and said.endswith("over those in which neither side is constant")
+
+
 @pytest.mark.slow
 def test_all_candidates_and_the_best_of_all_references_can_be_asked_for(docs: Path) -> None:
     extremes, every = result_of(docs), result_of(docs, "--candidates", "all", "--references", "best")

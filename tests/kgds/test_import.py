@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from perse.commands.kgds.app import app
 from perse.engines.scripted import ScriptedEngine
-from perse.errors import BadInput, RunMismatch
+from perse.errors import BadInput, PerseError, RunMismatch
 from perse.judging.judge import Judge
 from perse.kgds.asking.verify import verify
 from perse.kgds.folder import SUMMARIES, read_summaries
@@ -62,6 +62,18 @@ def test_the_same_command_again_adds_nothing_and_another_release_is_refused(tmp_
     put(outputs / EBS / "1.ebs-aos.result.json", {})
     with pytest.raises(RunMismatch, match="sources was"):
         import_released(outputs, benchmark(), tmp_path / "runs")
+
+
+def test_of_several_models_none_is_imported_where_the_place_of_one_is_taken(tmp_path: Path) -> None:
+    outputs = write_released(tmp_path)
+    mine = tmp_path / "runs" / "beta" / "notes.txt"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    with pytest.raises(PerseError):
+        import_released(outputs, benchmark(), tmp_path / "runs")
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["beta"] and [
+        path.name for path in mine.parent.iterdir()
+    ] == ["notes.txt"]
 
 
 def test_an_empty_folder_is_left_out_and_said(tmp_path: Path) -> None:

@@ -348,7 +348,7 @@ def test_what_is_done_for_long_enough_is_removed_and_nothing_of_a_strangers(tmp_
     assert told["removed"] > told["done"]
     (folder / "notes.txt").write_text("mine")
     (folder / batch / "mine.txt").write_text("mine")
-    half = folder / "batch_0123456789abcdef01234567"
+    half = folder / ".batch_0123456789abcdef01234567.perse-tmp"
     half.mkdir()
     (half / "items.jsonl").write_text("{}\n")
     linked = folder / "batch_aaaaaaaaaaaaaaaaaaaaaaaa"
@@ -463,6 +463,31 @@ def test_files_that_somebody_changed_leave_their_batch_out_and_no_other(
     again = Batches(tmp_path / "b", days=7, most=9)
     assert [one.id for one in again.of("ann")] == [other.id] and "a batch is left out" in caplog.text
     again.close()
+
+
+@pytest.mark.parametrize("what", ["moved away", "a link to nothing", "a folder"])
+def test_a_batch_whose_first_file_is_not_there_loses_none_of_the_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, what: str
+) -> None:
+    kept = Batches(tmp_path / "b", days=7, most=9)
+    batch = kept.add("ann", "pointwise", {"question": "pointwise", "model": "first", "sha256": "d"}, [{"id": "a"}, {"id": "b"}])
+    kept.close()
+    about = batch.folder / "batch.json"
+    about.rename(tmp_path / "batch.json")
+    if what == "a link to nothing":
+        about.symlink_to(tmp_path / "gone")
+    elif what == "a folder":
+        about.mkdir()
+    before = {path.name for path in batch.folder.iterdir()}
+    again = Batches(tmp_path / "b", days=7, most=9)
+    again.close()
+    assert not again.of("ann") and {path.name for path in batch.folder.iterdir()} == before
+    assert "batch.json is not there, or no file; put it back, or remove this batch's folder" in caplog.text
+    if what == "moved away":
+        (tmp_path / "batch.json").rename(about)
+        whole = Batches(tmp_path / "b", days=7, most=9)
+        assert [one.id for one in whole.of("ann")] == [batch.id]
+        whole.close()
 
 
 def test_a_batch_that_cannot_be_judged_keeps_no_other_waiting_and_no_processor(

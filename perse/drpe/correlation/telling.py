@@ -167,7 +167,20 @@ def _level(found: Correlations, level: Level, baselines: Baselines | None) -> Ta
         header=("method", *map(str.capitalize, COEFFICIENTS)),
         rows=tuple(rows),
         breaks=_breaks(found, baselines),
-        notes=(told[level],),
+        notes=(told[level], *(_left_out(found) if level == "within" else ())),
+    )
+
+
+def _left_out(found: Correlations) -> list[str]:
+    """In how many documents each method is constant."""
+    skipped = [(name, row.mean["within"]["pearson"].skipped_reviewers) for name, row in found.rows.items()]
+    told = [f"{name} {count}" for name, count in skipped if count]
+    return (
+        [
+            f"documents left out, of {found.documents}: {', '.join(told)}; a difference is over those in which neither side is constant"
+        ]
+        if told
+        else []
     )
 
 

@@ -48,13 +48,17 @@ def import_released(root: Path, benchmark: Benchmark, out: Path, *, models: Sequ
         RunMismatch: OUT/MODEL holds something else.
     """
     outputs = outputs_of(root)
-    made = []
+    given = []
     for model, ways in models_of(outputs, models=models).items():
         found, notes = _files(outputs, benchmark, model=model, ways=ways)
         if not found:
             raise BadInput(f"{outputs} has no summaries of '{model}': {'; '.join(notes) or 'there is no folder'}")
-        made.append(_run(out / model, benchmark, found, model=model, notes=notes))
-    return made
+        run = out / model
+        if run.is_dir() and any(run.iterdir()):  # all are looked at before one is made
+            with _opened(run, benchmark, found, model=model):
+                pass
+        given.append((model, found, notes))
+    return [_run(out / model, benchmark, found, model=model, notes=notes) for model, found, notes in given]
 
 
 def _files(
@@ -76,8 +80,7 @@ def _files(
 
 
 def _run(run: Path, benchmark: Benchmark, found: Found, *, model: str, notes: Sequence[str]) -> Imported:
-    identity = {"kind": "kgds-import", "benchmark": benchmark.digest, "model": model, "sources": _digest(found)}
-    with RunLog(run, identity, lines=SUMMARIES) as log:
+    with _opened(run, benchmark, found, model=model) as log:
         known: Mapping[tuple[Pattern, Paradigm], Mapping[int, Summary]] = read_summaries(run) if log.read() else {}
         log.append(
             _summary(path, number, pattern, paradigm, model).line
@@ -87,6 +90,11 @@ def _run(run: Path, benchmark: Benchmark, found: Found, *, model: str, notes: Se
         )
     every = [one for of_pattern in read_summaries(run).values() for one in of_pattern.values()]
     return Imported(model, run, len(every), sum(one.status != "ok" for one in every), tuple(notes))
+
+
+def _opened(run: Path, benchmark: Benchmark, found: Found, *, model: str) -> RunLog:
+    identity = {"kind": "kgds-import", "benchmark": benchmark.digest, "model": model, "sources": _digest(found)}
+    return RunLog(run, identity, lines=SUMMARIES)
 
 
 def _digest(found: Found) -> str:

@@ -28,7 +28,7 @@ from typing import Any, Self
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from perse.errors import BadInput, SaveFailed
-from perse.files.disk import GrowingFile, no_folder, refuse_link, sweep_temporaries, write_whole
+from perse.files.disk import GrowingFile, aside, no_folder, refuse_link, sweep_temporaries, write_whole
 from perse.files.locking import locked
 from perse.files.runlog import read_lines
 from perse.formats.json_text import read_object
@@ -44,6 +44,7 @@ DEADLY = 3
 DAY = 86400.0
 REMOVE = "remove this batch's folder"
 _ID = re.compile(r"batch_[0-9a-f]{24}")
+_HALF = re.compile(r"\.batch_[0-9a-f]{24}\.perse-tmp")
 _ABOUT, _ITEMS, _ANSWERS = "batch.json", "items.jsonl", "answers.jsonl"
 
 
@@ -206,12 +207,15 @@ class Batches:
         self._adding = threading.Lock()
         self._kept: dict[str, Batch] = {}
         for path in sorted(folder.iterdir()):
-            if not _ID.fullmatch(path.name) or path.is_symlink():
+            if path.is_symlink():
                 continue
-            if not (path / _ABOUT).exists():  # killed while it was being written, before anyone was told of it
+            if _HALF.fullmatch(path.name):  # killed while it was being written, before anyone was told of it
                 remove_files(path)
+            if not _ID.fullmatch(path.name):
                 continue
             try:
+                if not (path / _ABOUT).is_file():
+                    raise BadInput(f"{path / _ABOUT} is not there, or no file; put it back, or {REMOVE}")
                 self._kept[path.name] = _read(path)
             except BadInput as error:  # others are served all the same
                 log.error("a batch is left out: %s", error)
@@ -266,14 +270,16 @@ class Batches:
             )
         name = f"batch_{secrets.token_hex(12)}"
         folder = self.folder / name
+        stage = aside(folder)
         told = [{"n": n, "result": result} for n, result in answered]
         try:
-            folder.mkdir(mode=0o700)
-            write_whole(folder / _ITEMS, "".join(json.dumps(item or {}) + "\n" for item in items))
-            write_whole(folder / _ANSWERS, "".join(json.dumps(line) + "\n" for line in told))
-            write_whole(folder / _ABOUT, about.model_dump_json() + "\n")
+            stage.mkdir(mode=0o700)
+            write_whole(stage / _ITEMS, "".join(json.dumps(item or {}) + "\n" for item in items))
+            write_whole(stage / _ANSWERS, "".join(json.dumps(line) + "\n" for line in told))
+            write_whole(stage / _ABOUT, about.model_dump_json() + "\n")
+            stage.rename(folder)
         except (SaveFailed, OSError) as error:
-            remove_files(folder)
+            remove_files(stage)
             raise StoreFailed(f"the batch could not be kept ({error})") from None
         batch = Batch(name, folder, about)
         for line in told:
