@@ -34,7 +34,7 @@ _PLACEHOLDERS = frozenset(
 )
 """What people put into OPENAI_API_KEY for a server that wants none."""
 
-_WORDS = re.compile(r"[A-Za-z]?[a-z]*(?:[_.-][A-Za-z]?[a-z]*)*")
+_WORDS = re.compile(r"(?:[A-Za-z]?[a-z]*|[A-Z]+)(?:[_.-](?:[A-Za-z]?[a-z]*|[A-Z]+))*")
 """A word, or a name made of words; of up to 27 letters, which the longest names of fields have not."""
 
 _USERINFO = re.compile(

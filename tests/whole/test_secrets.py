@@ -520,7 +520,18 @@ def test_a_key_is_known_in_each_way_that_addresses_spell_it(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    "value", ["postgres", "reviewer_id", "pointwise_score_stated", "Password", "319310", "2026-11-29", "127.0.0.1", "en-us"]
+    "value",
+    [
+        "postgres",
+        "reviewer_id",
+        "pointwise_score_stated",
+        "Password",
+        "REVIEWER_ID",
+        "319310",
+        "2026-11-29",
+        "127.0.0.1",
+        "en-us",
+    ],
 )
 def test_words_and_numbers_that_stand_in_any_file_are_not_taken_out_of_it(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("SORT_KEY", value)
