@@ -34,6 +34,7 @@ from perse.formats.plain_files import unchanged_while_read
 from perse.formats.templates import templates
 from perse.identity import shuffled
 from perse.records import ChoiceReference, Example, example_lines
+from perse.secrets import without_keys
 
 SCHEMA = 1
 """Version of the folder's layout."""
@@ -170,8 +171,8 @@ def _build(
     files = {
         "verbatim.jsonl": "".join(example_lines(row.verbatim for row in shown)),
         "examples.jsonl": "".join(example_lines(examples)),
-        "README.md": release_card(manifest),
-        "skipped.jsonl": skipped_lines(faults.rows),
+        "README.md": without_keys(release_card(manifest)),
+        "skipped.jsonl": without_keys(skipped_lines(faults.rows)),
     }
 
     def write(fresh: Path) -> None:

@@ -21,8 +21,11 @@ import pytest
 from builders import pointwise_examples
 from hostile_server import hostile
 from kgds_builders import write_benchmark_file
+from places import SAMPLES
 
 from perse.commands import app as cli
+from perse.data.build import PointwiseOptions, build_pointwise
+from perse.drawing.figure import Figure, save_figure
 from perse.engines.base import Sampling
 from perse.engines.openai import ChatCompletionsEngine
 from perse.errors import BadInput
@@ -560,3 +563,24 @@ def test_no_variable_changes_the_names_of_others_in_a_file_of_keys_and_no_key_be
     assert file.read_text().startswith(before) and len(read_keys(file)) == 2
     with pytest.raises(BadInput, match="the name holds a key that is known here"):
         add_key(file, "post9res", ["judge"])
+
+
+def test_a_column_or_a_row_that_is_called_as_a_key_is_stands_in_no_card_and_no_picture(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", HUB)
+    rows = [json.loads(line) for line in (SAMPLES / "reviews.jsonl").read_text(encoding="utf-8").splitlines()]
+    reviews = tmp_path / "reviews.jsonl"
+    reviews.write_text(
+        "".join(json.dumps({HUB if name == "review" else name: value for name, value in row.items()}) + "\n" for row in rows)
+    )
+    build_pointwise(
+        PointwiseOptions(reviews=reviews, items=SAMPLES / "items.jsonl", columns={"review": HUB}, out=tmp_path / "set")
+    )
+    figure = Figure("rows", "Rows", "words", f"<svg><text>{HUB}</text></svg>", b"", ("row",), ((HUB,),))
+    save_figure(figure, tmp_path / "set" / "figures")
+    told = {
+        path.name: path.read_bytes() for path in (tmp_path / "set").rglob("*") if path.suffix != ".parquet" and path.is_file()
+    }
+    assert {"README.md", "manifest.json", "rows.svg", "rows.csv"} <= told.keys()
+    assert not [name for name, content in told.items() if HUB.encode() in content] and b"***" in told["README.md"]

@@ -29,6 +29,7 @@ from perse.files.belongings import Belongings, kind_of
 from perse.files.replacing import Claim, reading
 from perse.formats.json_text import read_object
 from perse.records import explain
+from perse.secrets import without_keys
 from perse.strict import Name, Strict
 
 SCHEMA = 1
@@ -145,9 +146,9 @@ def write_persum(place: Claim, samples: Sequence[Sample], manifest: Mapping[str,
 
     def write(fresh: Path) -> None:
         (fresh / SAMPLES).write_text("".join(sample.model_dump_json() + "\n" for sample in samples), "utf-8", newline="\n")
-        (fresh / "README.md").write_text(persum_card(whole, groups=GROUPS), "utf-8")
+        (fresh / "README.md").write_text(without_keys(persum_card(whole, groups=GROUPS)), "utf-8")
         if skipped:
-            (fresh / "skipped.jsonl").write_text(skipped, "utf-8", newline="\n")
+            (fresh / "skipped.jsonl").write_text(without_keys(skipped), "utf-8", newline="\n")
 
     place.fill(write, whole)
 
