@@ -24,8 +24,8 @@ _SECRET_WORD = (
     r"(?:api[-_.]?key|key|token|secret|passw(?:or)?d|passwd|pwd|pat|salt|auth|authorization|credentials?|signature|sig)"
 )
 _VARIABLE = re.compile(r"(?:^|_)(?:API_?KEY|ACCESS_KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PAT|CREDENTIALS?)$", re.IGNORECASE)
-_ASKED_WITH = frozenset({"OPENAI_API_KEY", "PERSE_API_KEY", "PERSE_ADMIN_KEY", "HF_TOKEN"})
-"""What perse itself sends as keys: no other use is made of these."""
+_OF_SERVERS = frozenset({"PERSE_API_KEY", "PERSE_ADMIN_KEY"})
+"""Keys that a person may think up, of 16 letters at least; others give theirs out, with digits in them."""
 _HEADERS = re.compile(r"(?:^|_)HEADERS?$", re.IGNORECASE)
 _OPTION = re.compile(rf"-*(?:[\w-]*[-_.])?{_SECRET_WORD}", re.IGNORECASE)
 
@@ -163,7 +163,7 @@ def _known_in(environment: tuple[tuple[str, str], ...]) -> frozenset[str]:
     found: set[str] = set()
     for name, value in environment:
         if _VARIABLE.search(name):
-            found |= _spellings(value, words=name in _ASKED_WITH)
+            found |= _spellings(value, words=name in _OF_SERVERS)
         elif _HEADERS.search(name):
             found |= set(_in_headers(value))
         elif "@" in value and "://" in value:  # a proxy's or an index's address
