@@ -15,7 +15,7 @@ import numpy as np
 from perse.evaluation.baselines.ratings import pointwise_baselines
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.predictions import expected_value
-from perse.evaluation.stats.correlation import BoolArray
+from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.judgement import Status
 from perse.records import PointwiseExample
@@ -37,7 +37,7 @@ from perse.studies.contamination.known_works import (
 )
 from perse.studies.contamination.plots import Pairs, Plots, better, pair_id
 from perse.studies.frame.arms import Answers
-from perse.studies.frame.summarizing import SharedResamples, undefined, verdict, words
+from perse.studies.frame.summarizing import SharedResamples, minus, undefined, verdict, words
 
 FOR_A_READER = "for a reader (k = 1)"
 RANDOM = "random"
@@ -189,6 +189,7 @@ def of_readers(
     rows: list[Cells] = []
     beside: list[Cells] = []
     kendalls: list[str] = []
+    first: FloatArray | None = None
     for version, examples in readers.items():
         same = [examples[n] for n in kept]
         values = [undefined("no items")] * len(COEFFICIENTS)
@@ -208,7 +209,10 @@ def of_readers(
             for metric, value in zip(COEFFICIENTS, values, strict=True)
         ]
         rows.append((version, f"{len(kept)}/{len(examples)}", *values))
-        kendalls.append(f"{version} {words(values[-1])}")
+        apart = shared.told("kendall", minus(((1.0, scores),), ((1.0, first),))) if same and first is not None else ""
+        beyond = f" (minus {next(iter(readers))}: {apart})" if apart else ""
+        kendalls.append(f"{version} {words(values[-1])}{beyond}")
+        first = scores if same and first is None else first
     table = Table(
         title="Scores for readers known by one review (PerSE, figure 8)",
         header=("version", "answered", *_COEFFICIENTS),

@@ -301,6 +301,7 @@ def test_scores_for_readers_stand_on_the_same_queries_in_every_version(
     result = contamination(what, asking, tmp_path / "study", load=lambda _: scripted(longest))
     values = {point.x: point.estimate for point in result.points if point.series == "for a reader (k = 1)"}
     assert set(values) == {"raw", "anonymized"} and values["raw"] == values["anonymized"] and values["raw"].items == 10
+    assert "(minus raw: +0.000 [" in result.answer and "not shown)" in result.answer, result.answer
     lines = (tmp_path / "study" / "arms" / "raw-reader" / "examples.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     assert len({row["reviewer_id"] for row in rows}) == 10 and all(len(row["profile"]) == 1 for row in rows)
