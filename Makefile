@@ -86,7 +86,7 @@ $(SERVERS)/.ready:
 room:
 	@test -d "tests/$(ROOM)" || { echo "no tests of a room '$(ROOM)'; there are: $(sort $(notdir $(patsubst %/,%,$(wildcard tests/[a-z]*/))))" >&2; exit 2; }
 
-# Those of a second and more, such as whole trainings of tiny models: some six minutes on 2 cores.
+# Those of a second and more, such as whole trainings of tiny models: ten to fifteen minutes on 2 cores.
 slow: $(READY) $(ROOM:%=room)
 	$(BIN)/python -m pytest $(call marked,slow) -n auto --dist worksteal -m "slow and not integration and not cluster"
 
@@ -113,7 +113,7 @@ licences: $(VLLM)
 integration: $(VLLM) browser $(ROOM:%=room)
 	$(BIN)/python -m pytest $(call marked,integration) -n 2 --dist loadfile -m "integration and not shown and not long" --durations=5
 
-# Further variants of them, such as every way of dividing a model over devices: some ten minutes.
+# Further variants of them, such as every way of dividing a model over devices: half an hour.
 long: $(VLLM)
 	$(BIN)/python -m pytest $(call marked,long) -m long --durations=5
 

@@ -90,6 +90,7 @@ def items(run: Path) -> list[tuple[Any, Judgement]]:
     return [(example, by_id[example.id]) for example in read.examples]
 
 
+@pytest.mark.slow
 def test_the_file_says_what_it_is_of(fitted: Path, run: Path) -> None:
     told = read_stacking(fitted)
     manifest = json.loads((run / "manifest.json").read_text("utf-8"))
@@ -278,6 +279,7 @@ def test_runs_of_two_judges_are_refused(run: Path, tmp_path: Path) -> None:
     assert done.returncode == 2 and "is of another judge" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_server_in_vllm_applies_it_as_the_embedded_one_does(
     fitted: Path, stacked_run: Path, judge: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -340,6 +340,7 @@ def test_a_disk_that_holds_something_else_is_found_out(
     assert not (tmp_path / "merged").exists()
 
 
+@pytest.mark.slow
 def test_refusals_say_what_to_do(judge: Published, tiny_model_folder: Path, tokenizers: dict[str, Any], tmp_path: Path) -> None:
     adapter = adapter_on(tiny_model_folder, tmp_path / "adapter")
     with pytest.raises(BadInput, match="is there already; choose another folder"):

@@ -152,6 +152,7 @@ def test_a_folder_that_is_no_pipeline_is_refused(tmp_path: Path) -> None:
         Recognizer.load(str(tmp_path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "file", ["config.cfg", "meta.json", "tokenizer", "vocab/strings.json", "ner/model", "ner/cfg", "ner/moves"]
 )

@@ -357,6 +357,7 @@ def test_too_few_permutations_for_so_many_differences_are_told() -> None:
     assert any("500 permutations are too few to show any of 46 differences; give 920 or more" in note for note in result.notes)
 
 
+@pytest.mark.slow
 def test_the_same_command_gives_the_same_bytes_and_tells_how_far_it_is() -> None:
     told: list[tuple[int, int]] = []
     both = judges(one=2, two=1)

@@ -70,6 +70,7 @@ def arrays() -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
     return np.array(REFERENCES), np.array(PREDICTIONS), reviewer, names.tolist()
 
 
+@pytest.mark.slow
 def test_within_reviewer_loads_by_path_and_equals_the_function(found: dict[str, dict[str, float]]) -> None:
     gold, predicted, reviewer, _ = arrays()
     for name, coefficient in COEFFICIENTS.items():

@@ -160,6 +160,7 @@ def test_a_metric_of_another_package_is_a_column_beside_ours(monkeypatch: pytest
     assert "| own mae |" not in markdown(evaluation_result(before)), "an evaluation of before it was installed has none"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "function",
     [

@@ -193,6 +193,7 @@ def test_no_training_reader_s_own_score_is_in_what_they_are_told(train: list[Poi
     assert all(with_stacked(stacking, one, said).stacked for one, said in zip(examples, judgements, strict=True))
 
 
+@pytest.mark.slow
 def test_readers_of_the_training_side_are_left_out_and_it_is_said(train: list[PointwiseExample]) -> None:
     examples, judgements = world(20, seed=6, knows=1)
     _, of_train = world(60, seed=1, knows=0)
