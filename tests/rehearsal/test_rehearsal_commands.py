@@ -49,6 +49,9 @@ def test_a_plan_is_printed_and_needs_both_rates_for_hours(data: Path) -> None:
     done = perse("rehearsal", "plan", data, "--method", "onlysum", "--prefill", "1000", "--decode", "100")
     assert done.returncode == 0 and "minutes" in done.stdout and "writer" in done.stdout
     assert "give --prefill and --decode" in refused("plan", data, "--prefill", "1000")
+    assert "999999999999999999999" in refused("plan", data, "--answer-tokens", "999999999999999999999"), (
+        "and no number that overflows"
+    )
     found = json.loads(perse("rehearsal", "plan", data, "--method", "onlysum", "--json").stdout)
     assert found["details"]["loads"]["writer"]["calls"] == 2
 

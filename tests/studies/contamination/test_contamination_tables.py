@@ -37,6 +37,11 @@ def test_pairs_that_were_never_answered_are_in_no_group_and_counted_apart() -> N
     assert isinstance(nothing, Estimate) and nothing.value is None and nothing.items == 0
     assert isinstance(accuracy, Estimate) and (accuracy.value, accuracy.items) == (0.5, 20)
     assert 'raw: 10 pairs were answered in neither order; they are in "all" and in no other group' in table.notes
+    assert "too narrow" not in found.sentence
+    reused = of_pairs(plots, Pairs(pairs, 0, True), {"raw": (given, swapped)}, resamples=100, seed=0)
+    assert reused.sentence.endswith("Pairs share items: these intervals are too narrow."), (
+        "in the sentence, not below a table alone"
+    )
 
 
 def test_random_answers_stand_beside_the_judges_and_differ_by_seed_only() -> None:
