@@ -113,7 +113,7 @@ licences: $(VLLM)
 integration: $(VLLM) browser $(ROOM:%=room)
 	$(BIN)/python -m pytest $(call marked,integration) -n 2 --dist loadfile -m "integration and not shown and not long" --durations=5
 
-# Further variants of them, such as every way of dividing a model over devices: half an hour.
+# Further variants of them, such as every way of dividing a model over devices.
 long: $(VLLM)
 	$(BIN)/python -m pytest $(call marked,long) -m long --durations=5
 

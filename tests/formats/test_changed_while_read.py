@@ -92,8 +92,10 @@ def test_a_file_that_is_written_to_while_it_is_read_is_refused(
 
 def test_pipes_folders_and_what_is_absent_are_not_watched(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with unchanged_while_read(tmp_path, tmp_path / "pipe", tmp_path / "absent", Path("/dev/null")):
+    places = (tmp_path, tmp_path / "pipe", tmp_path / "absent", Path("/dev/null"))
+    with unchanged_while_read(*places):
         (tmp_path / "new").touch()
+    assert states(places) == dict.fromkeys(places)
 
 
 def table(path: Path) -> None:
