@@ -18,7 +18,7 @@ Notation: n items, C reviewers, W texts, L labels, B bins, T draws.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -210,15 +210,29 @@ def reliability_by_label(given: Promised, *, resamples: int, seed: int) -> list[
 
 
 def _binned_steps(given: Promised, place: IntArray, *, resamples: int, seed: int) -> list[Bin]:
-    """The probabilities of at most k and what came true, by `place` (n, L - 1)."""
-    promise = given.at_most
+    """The probabilities of at most k and what came true, by `place` (n, L - 1).
+
+    How often it was so is a share: where few differ, or none, resamples know too little (`perse.evaluation.stats.shares`). What the k of one
+    item say counts as one item, as often as they fall into the bin.
+    """
+    promise, was = given.at_most, given.was_at_most
     steps = promise.shape[1]
-    return binned(
+    found = binned(
         promise.ravel(),
-        given.was_at_most.ravel(),
+        was.ravel(),
         place.ravel(),
         reviewer=np.repeat(given.reviewer, steps),
         text=None if given.text is None else np.repeat(given.text, steps),
         resamples=resamples,
         seed=seed,
     )
+    if not found:
+        return []
+    of_items = Bootstrap.over(given.reviewer, resamples=resamples, seed=seed, item=given.text)
+    told = []
+    for one in found:
+        here = place == one.place
+        times = here.sum(axis=1)
+        share = of_items.share((was * here).sum(axis=1) / np.maximum(times, 1), times)
+        told.append(replace(one, true=one.true.model_copy(update={"interval": share.interval})))
+    return told

@@ -17,6 +17,7 @@ from perse.evaluation.calibration.reliability import (
     reliability_by_label,
 )
 from perse.evaluation.stats.intervals import FEWEST_REVIEWERS, LEVEL
+from perse.evaluation.stats.shares import share_note
 from perse.evaluation.verdict import ON_THESE_TEXTS
 from perse.results.result import Estimate, Point, Table
 
@@ -92,11 +93,15 @@ def _by_bin(name: str, given: Promised, what: str, bins: list[tuple[str, Bin | N
         title=f"Reliability of {name}: {n} items{of_each}",
         header=(what, "how many", f"mean {what}", "how often it was so"),
         rows=tuple(rows),
+        notes=(share_note(),),
     )
 
 
 def _by_label(steps: list[tuple[str, Bin]]) -> Table:
     rows: list[Cells] = [(label, one.predicted, one.true) for label, one in steps]
     return Table(
-        title="By k, over all items", header=("k", "mean P(at most k)", "how often it was at most k"), rows=tuple(rows)
+        title="By k, over all items",
+        header=("k", "mean P(at most k)", "how often it was at most k"),
+        rows=tuple(rows),
+        notes=(share_note(),),
     )

@@ -146,6 +146,16 @@ def test_bins_hold_every_k_with_how_often_it_was_at_most_that() -> None:
     assert [one.place for one in reliability_bins(promise([[0.7, 0.1, 0.2]], [0]), resamples=100, seed=0)] == [7, 8]
 
 
+def test_how_often_it_was_so_has_an_interval_where_it_always_was() -> None:
+    # Of 20 readers with an item each it was always so: Clopper and Pearson's lower end is 0.025 ** (1 / 20). Four k of an item are one item.
+    never = promise([[0.01, 0.01, 0.01, 0.01, 0.96]] * 20, [4] * 20)
+    [low] = reliability_bins(never, resamples=100, seed=0)
+    assert (low.true.value, low.true.items, low.true.interval.low) == (0.0, 80, 0.0)
+    assert low.true.interval.high == pytest.approx(1 - 0.025 ** (1 / 20))
+    for one in reliability_by_label(never, resamples=100, seed=0):
+        assert one.true.interval == low.true.interval
+
+
 def test_the_last_bin_holds_certainty() -> None:
     assert bin_of(np.array([[0.0, 0.1, 0.95, 1.0]])).tolist() == [[0, 1, 9, 9]]
 
