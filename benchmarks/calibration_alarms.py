@@ -4,7 +4,8 @@
 
 Scores from 1 to 10: what a text is worth to all, what a reader adds to every score, and chance. *Right* judges know the first and give
 the distribution of the score over readers and chance, or know nothing and give everybody the shares of all scores; they are right
-whoever the reader is, and one reader's answers stray together, and so do answers about one text where the judge does not know it. *Wrong* ones give 0.1 to every score, the shares of all scores where
+whoever the reader is, and one reader's answers stray together, and so do answers about one text where the judge does not know it; of *sure* ones, who know nearly
+everything, the scores are drawn from what they say. *Wrong* ones give 0.1 to every score, the shares of all scores where
 those that fall into one bin have changed places, or the right distribution too narrow. The old way is that of truths drawn item by item, of all labels in one heap.
 """
 
@@ -23,9 +24,9 @@ from perse.evaluation.calibration.reliability import BINS, Promised, bin_of, cha
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 
 LABELS = tuple(str(score) for score in range(1, 11))
-WORLDS = {"right": "right", "right, knows no text": "right", "0.1 to every score": "wrong", "shares of a bin exchanged": "wrong",
+WORLDS = {"right": "right", "right, knows no text": "right", "right and sure": "right", "0.1 to every score": "wrong", "shares of a bin exchanged": "wrong",
           "too narrow": "wrong"}  # fmt: skip
-READERS = ((12, 40, None), (40, 12, None), (160, 3, None), (40, 12, 30), (80, 5, 100))
+READERS = ((10, 3, None), (12, 40, None), (40, 12, None), (160, 3, None), (40, 12, 30), (80, 5, 100))
 """Readers, items of each on average, and the texts that all of them choose from; None: every item has a text of its own."""
 
 
@@ -93,7 +94,10 @@ def _judges(
         "shares of a bin exchanged": np.repeat(exchanged[None], len(reviewer), axis=0),
         "too narrow": narrow,
     }
-    return {name: Promised(LABELS, probability, truth, reviewer, text) for name, probability in given.items()}
+    judges = {name: Promised(LABELS, probability, truth, reviewer, text) for name, probability in given.items()}
+    sure = _spread(worth, 0.3)
+    drawn: IntArray = np.minimum((generator.random((len(sure), 1)) >= sure.cumsum(axis=1)).sum(axis=1), 9)
+    return judges | {"right and sure": Promised(LABELS, sure, drawn, reviewer, text)}
 
 
 def _spread(mean: FloatArray, deviation: float) -> FloatArray:

@@ -21,7 +21,9 @@ _WORDS = {
     "ACCELERATE_MIXED_PRECISION": ("no", "fp16", "bf16", "fp8"),
     "ACCELERATE_LOG_LEVEL": ("debug", "info", "warning", "error", "critical"),
 }
+_COUNTS = ("WORLD_SIZE", "LOCAL_WORLD_SIZE")
 _ADDRESSES = ("HF_ENDPOINT",)
+_DEVICES = ("ACCELERATE_TORCH_DEVICE",)
 _REMOVED = ("MPLBACKEND", "SOURCE_DATE_EPOCH")
 """Figures are drawn without a backend and without a date, whatever these say."""
 _WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
@@ -36,18 +38,21 @@ def clean(environment: MutableMapping[str, str]) -> None:
     """
     for name in _REMOVED:
         environment.pop(name, None)
-    for name in (*_NUMBERS, *_WORDS, *_ADDRESSES):
+    for name in (*_NUMBERS, *_WORDS, *_ADDRESSES, *_DEVICES):
         if not environment.get(name, "").strip():
             environment.pop(name, None)
     for name in _NUMBERS:
         if not re.fullmatch(r"\s*-?[0-9]{1,9}\s*", environment.get(name, "0")):
-            raise _wrong(name, environment[name], "a whole number")
+            raise wrong(name, environment[name], "a whole number")
+    for name in _COUNTS:
+        if int(environment.get(name, "1")) < 1:
+            raise wrong(name, environment[name], "1 or more")
     for name, words in _WORDS.items():
         if environment.get(name, words[0]).lower() not in words:
-            raise _wrong(name, environment[name], f"one of {', '.join(words)}")
+            raise wrong(name, environment[name], f"one of {', '.join(words)}")
     for name in _ADDRESSES:
         if not _is_address(environment.get(name, "https://host")):
-            raise _wrong(name, environment[name], "an address that begins with https:// or http://")
+            raise wrong(name, environment[name], "an address that begins with https:// or http://")
 
 
 def yield_threads(environment: MutableMapping[str, str]) -> None:
@@ -79,5 +84,6 @@ def named_in(error: BaseException, environment: Iterable[str]) -> BadInput | Non
     return BadInput(f"{name} in the environment cannot be used ({what}); correct it, or unset it")
 
 
-def _wrong(name: str, found: str, expected: str) -> BadInput:
+def wrong(name: str, found: str, expected: str) -> BadInput:
+    """What is said of a variable that holds what it cannot."""
     return BadInput(f"{name} in the environment is '{redact(found)[:100]}', expected {expected}; correct it, or unset it")

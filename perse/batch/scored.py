@@ -8,15 +8,15 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from perse.batch.judged_by import judged_by
 from perse.batch.local import EXAMPLES, chosen_by, stacked_on
 from perse.batch.sharded.reading import is_sharded, read_sharded
-from perse.batch.sharded.starting import JUDGE
 from perse.data.dataset.folder import is_data_folder
 from perse.data.examples_file import read_examples
 from perse.data.load import load_examples
 from perse.errors import BadInput
 from perse.files.runlog import MANIFEST, read_lines, read_manifest, what_it_is
-from perse.formats.json_text import read_object, shortened
+from perse.formats.json_text import shortened
 from perse.judgement import Judgement, Prices, Status, parse_judgement
 from perse.judging.loading import parse_judge
 from perse.judging.loop import JUDGEMENTS, TIMING, read_timing
@@ -129,8 +129,7 @@ def _chosen_of(folder: Path, judge: object, examples: Sequence[Example]) -> tupl
         return 0, 0
     parts = parse_judge(judge)
     stacking = stacking_beside(parts.folders)
-    told = read_object(folder / JUDGE, remedy="score again").get("judge") if (folder / JUDGE).is_file() else None
-    if stacking is not None and (not isinstance(told, dict) or told.get("stacking") != stacking.digest):
+    if stacking is not None and judged_by(folder).get("stacking") != stacking.digest:
         stacking = None  # the run's workers were told by another, or by none
     return chosen_by(parts.model, parts.adapter, examples), stacked_on(stacking, examples) if stacking else 0
 

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from perse.batch.comparing import OWN, refuse_twice
+from perse.batch.judged_by import judge_places, judged_by, weights_of
 from perse.batch.scored import ScoredRun, read_run
-from perse.batch.sharded.reading import is_sharded
-from perse.batch.sharded.starting import JUDGE
 from perse.data.dataset.folder import is_data_folder, load_folder
 from perse.data.load import load_examples
 from perse.errors import BadInput
 from perse.evaluation.alignment import Fold
 from perse.files.runlog import read_manifest
-from perse.formats.json_text import read_object
 from perse.judgement import Judgement
-from perse.judging.loading import parse_judge
 from perse.records import Example
 from perse.stacking.file import STACKING, StackedData, StackedJudge, home
 
@@ -96,15 +92,10 @@ def read_unjudged(folder: Path) -> Judged:
 
 def judge_of(folder: Path, run: ScoredRun) -> StackedJudge:
     """Who judged, by digest where the run tells one."""
-    manifest = read_manifest(folder)
-    told: Any = manifest.get("run", {}).get("judge")
-    if is_sharded(manifest):
-        told = read_object(folder / JUDGE, remedy="score again").get("judge")
-    digest = told.get("digest", told.get("sha256")) if isinstance(told, dict) else None
     if not run.judgements:
         raise BadInput(f"{folder} holds no answer; run `perse score` again with the same command")
     first = run.judgements[0]
-    return StackedJudge(model=first.model, adapter=first.adapter, sha256=digest if isinstance(digest, str) else "")
+    return StackedJudge(model=first.model, adapter=first.adapter, sha256=weights_of(judged_by(folder)) or "")
 
 
 def _is_judge(folder: Path) -> bool:
@@ -118,12 +109,8 @@ def _is_judge(folder: Path) -> bool:
 
 def place_of_stacking(folder: Path) -> Path | None:
     """Where a stacking of the run's judge lies: beside its adapter or, without one, its model."""
-    told = read_manifest(folder).get("context", {}).get("judge")
-    if isinstance(told, str):
-        places = [str(place) for place in parse_judge(told).folders]
-    else:
-        places = [told[part] for part in ("model", "adapter") if told.get(part)] if isinstance(told, dict) else []
-    known = [Path(place) for place in places if _is_judge(Path(place))]
+    places = judge_places(folder)
+    known = [place for place in places if _is_judge(place)]
     return home(known[-1]) / STACKING if known and len(known) == len(places) else None
 
 

@@ -23,7 +23,9 @@ def unverified(runs: Sequence[Path], outcomes: Sequence[Outcomes]) -> list[Path]
     return [
         run
         for run, here in own.items()
-        if here and all(outcome.opinions is None or outcome.failed for one in here for outcome in one.samples.values())
+        if here
+        and all(outcome.opinions is None or outcome.failed for one in here for outcome in one.samples.values())
+        and not any(asked.what != "summaries" for one in here for asked in one.asked)
     ]
 
 

@@ -47,8 +47,11 @@ def read_outcomes(run: Path, benchmark: Benchmark, *, name: str = VERIFIED) -> l
         models = sorted({summary.model for summary in summaries.values()})
         if len(models) > 1:
             raise BadInput(f"{run / SUMMARIES} has summaries by {' and '.join(models)}; give each model a folder of its own")
+        asked_here = [one for key, one in judgements.items() if key.startswith(f"{pattern}/{paradigm}/")]
+        # What a judge answered nothing about is not known: 0 would be the summaries'.
+        silent = bool(asked_here) and all(one.status is not Status.OK for one in asked_here)
         outcomes = {
-            number: _outcome(benchmark.samples[number], summary, judgements, errors, folder)
+            number: _outcome(benchmark.samples[number], summary, {} if silent else judgements, errors, folder)
             for number, summary in summaries.items()
         }
         written = [summary.tokens for summary in summaries.values() if summary.tokens is not None]
@@ -56,7 +59,10 @@ def read_outcomes(run: Path, benchmark: Benchmark, *, name: str = VERIFIED) -> l
             *([Asked.of_tokens("summaries", models[0], written)] if written else []),
             *_asked(run, folder, judgements, errors, pattern=pattern, paradigm=paradigm),
         )
-        found.append(Outcomes(models[0], pattern, paradigm, outcomes, str(run), verified_by=_verified_by(folder), asked=asked))
+        notes = (f"the judge answered none of {len(asked_here)} questions",) if silent else ()
+        found.append(
+            Outcomes(models[0], pattern, paradigm, outcomes, str(run), notes, verified_by=_verified_by(folder), asked=asked)
+        )
     return found
 
 

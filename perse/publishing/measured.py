@@ -14,7 +14,6 @@ from typing import Any
 
 from perse.errors import BadInput
 from perse.evaluation.metrics import METRICS
-from perse.files.runlog import read_manifest
 from perse.models.finding import weights_digest
 from perse.publishing.facts import ADAPTER, MERGED, RunFacts
 from perse.publishing.markdown import plain
@@ -143,12 +142,14 @@ def _check_judge(facts: RunFacts, folder: Path, *, unidentified: bool) -> list[s
     Raises:
         BadInput: it is another's, or may be, and was not vouched for.
     """
-    judge = read_manifest(folder).get("run", {}).get("judge", {})
-    told = judge.get("digest") if isinstance(judge, Mapping) else None
+    from perse.batch.judged_by import judged_by, weights_of
+
+    judge = judged_by(folder)
+    told = weights_of(judge)
     if not told:
         if not unidentified:
             raise BadInput(
-                f"{folder} does not say which weights answered (judge {judge.get('model') if isinstance(judge, Mapping) else 'unknown'}), so its "
+                f"{folder} does not say which weights answered (judge {judge.get('model', 'unknown')}), so its "
                 f"numbers may be another judge's; score with `perse score --judge {facts.folder}`, or on a server of `perse serve`, or vouch "
                 "for it with --unidentified, which the card then says"
             )

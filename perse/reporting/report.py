@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from perse.batch.comparing import Gathered, gather, run_costs
-from perse.batch.local import EXAMPLES
+from perse.batch.judged_by import digests, judge_places, judged_by, weights_of
 from perse.drawing.figure import Figure
 from perse.errors import BadInput
 from perse.evaluation.alignment import align
@@ -28,10 +28,9 @@ from perse.evaluation.stacking.knowing import what_knows_what
 from perse.evaluation.stats.results import Evaluation, Resample
 from perse.evaluation.telling import evaluation_result
 from perse.files.own_files import refuse_inputs, write_together
-from perse.files.path_names import place_named, run_around
+from perse.files.path_names import run_around
 from perse.files.replacing import settle
 from perse.files.runlog import MANIFEST, environment, file_digest, read_manifest, what_it_is
-from perse.judging.loop import JUDGEMENTS
 from perse.models.vectors import KeptVectors
 from perse.progress import OnPart, OnProgress, unseen_part
 from perse.records import PointwiseExample
@@ -110,7 +109,7 @@ def write_report(
     manifests = {str(folder): read_manifest(folder) for folder in runs}
     known, notes = _known(gathered, evaluation, partial(on_part, "what knows what"))
     on_part("drawing", 0, 1)
-    of_runs = [*known, *run_figures(of_judges, evaluation), *_trainings(manifests.values())]
+    of_runs = [*known, *run_figures(of_judges, evaluation), *_trainings(runs)]
     drawn = _own_names([of_runs, *map(study_figures, results)])
     options: dict[str, Any] = {
         "title": title,
@@ -188,30 +187,16 @@ def _known(gathered: Gathered, evaluation: Evaluation, on_progress: OnProgress) 
     return knowledge_figures(known, list(gathered.judges)), known[0].notes
 
 
-def _trainings(manifests: Iterable[Mapping[str, Any]]) -> list[Figure]:
+def _trainings(runs: Iterable[Path]) -> list[Figure]:
     """The training of judges whose training run is on this machine."""
-    places = [place for manifest in manifests for place in _judge_places(manifest)]
+    places = [place for run in runs for place in judge_places(run)]
     # A judge's path is the run, its merged model or its adapter.
-    runs = dict.fromkeys(run_around(place) or place for place in places)
-    logs = [run / "log.jsonl" for run in runs if (run / "log.jsonl").is_file()]
+    trained = dict.fromkeys(run_around(place) or place for place in places)
+    logs = [run / "log.jsonl" for run in trained if (run / "log.jsonl").is_file()]
     return [
         replace(figure, title=f"{figure.title}: {log.parent.name}")
         for log, figure in zip(logs, map(training_figure, logs), strict=True)
     ]
-
-
-def _judge_places(manifest: Mapping[str, Any]) -> list[Path]:
-    """Where the judge of a run lay; a run of an older perse has its paths in its name."""
-    lay = manifest.get("context", {}).get("judge")
-    parts = [one for one in lay.values() if isinstance(one, str)] if isinstance(lay, dict) else _judge_parts(manifest)
-    return [place_named(part) for part in parts]
-
-
-def _judge_parts(manifest: Mapping[str, Any]) -> list[str]:
-    """Model and adapter that a run was judged with; runs of an older perse have one name for both."""
-    judge = manifest.get("run", {}).get("judge", {})
-    parts = [judge.get("model"), judge.get("adapter")] if "model" in judge else str(judge.get("name", "")).split("+")
-    return [str(part) for part in parts if part]
 
 
 def _without_paths(note: str, gathered: Gathered) -> str:
@@ -254,10 +239,10 @@ def _facts(evaluation: Evaluation, gathered: Gathered, manifests: Mapping[str, A
     ]
     for place, manifest in manifests.items():
         run = manifest.get("run", {})
-        judge, settings = run.get("judge", {}), run.get("settings", {})
+        judge, settings = judged_by(Path(place)), run.get("settings", {})
         parts = [
-            " + ".join(_judge_parts(manifest)) or "?",
-            f"digest {str(judge.get('digest') or judge.get('sha256') or 'unknown')[:12]}",
+            " + ".join(str(judge[part]) for part in ("model", "adapter") if judge.get(part)) or "?",
+            f"digest {(weights_of(judge) or 'unknown')[:12]}",
             str(judge.get("engine", "")),
         ]
         if isinstance(settings.get("temperature"), int | float):
@@ -275,11 +260,10 @@ def _manifest(runs: Sequence[Path], studies: Sequence[Path], out: Path, options:
         if value is not None:
             command += [f"--{name.replace('_', '-')}", str(value)]
     around = environment()
-    digests = {str(run): {name: file_digest(run / name) for name in (EXAMPLES, JUDGEMENTS)} for run in runs}
     manifest = {
         "run": {
             "kind": "report",
-            "runs": digests,
+            "runs": {str(run): digests(run) for run in runs},
             "studies": {str(study): file_digest(study / RESULT) for study in studies},
             **options,
         },

@@ -41,6 +41,14 @@ def _telling_apart_from_zero(low: float, high: float, *, digits: int) -> int:
     return next((more for more in range(digits, finest) if all(round(end, more) for end in nonzero)), finest)
 
 
+def telling_apart(one: float, other: float, *, digits: int = 3) -> int:
+    """Decimals with which a number does not look like its bound: `digits`, or more, up to `FINEST`."""
+    finest = max(digits, FINEST)
+    return next(
+        (more for more in range(digits, finest) if round(one, more) != round(other, more)), finest if one != other else digits
+    )
+
+
 def shown(cell: Cell, *, digits: int = 3, reasons: bool = True) -> str:
     """A cell in one line; see `value_and_interval`."""
     if cell is None:

@@ -15,6 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+from perse.environment import wrong
 from perse.errors import BadInput
 from perse.formats.json_text import read_object
 from perse.formats.yaml_text import read_yaml
@@ -67,7 +68,7 @@ def launched(environment: Mapping[str, str] = os.environ) -> Launched:
     """As the launcher's environment variables say.
 
     Raises:
-        BadInput: FSDP in its first version.
+        BadInput: FSDP in its first version, or several processes of which no launcher was.
     """
     asked: Sharding = "none"
     if _is_set(environment, "ACCELERATE_USE_FSDP"):
@@ -79,7 +80,15 @@ def launched(environment: Mapping[str, str] = os.environ) -> Launched:
         asked = "fsdp2"
     elif _is_set(environment, "ACCELERATE_USE_DEEPSPEED"):
         asked = _zero(environment)
-    return Launched(int(environment.get("WORLD_SIZE", "1")), int(environment.get("RANK", "0")), asked)
+    size, rank = int(environment.get("WORLD_SIZE", "1")), int(environment.get("RANK", "0"))
+    if size > 1 and not environment.get("MASTER_ADDR"):
+        raise BadInput(
+            f"WORLD_SIZE in the environment is {size}, and MASTER_ADDR, where the processes meet, is not set: begin with `accelerate launch "
+            "train.py`, which sets both, or unset WORLD_SIZE to train in one process"
+        )
+    if not 0 <= rank < size:
+        raise wrong("RANK", str(rank), f"0 to {size - 1}, for WORLD_SIZE is {size}")
+    return Launched(size, rank, asked)
 
 
 def told_in(file: Path) -> Sharding:

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from math import prod
 from typing import Any
 
+from perse.environment import wrong
 from perse.errors import BadInput
 from perse.installing import install
 from perse.settings.training import Optimizer
@@ -48,7 +49,10 @@ def device_kind() -> str:
     import torch
 
     if named := os.environ.get("ACCELERATE_TORCH_DEVICE"):
-        return torch.device(named).type
+        try:
+            return torch.device(named).type
+        except RuntimeError:
+            raise wrong("ACCELERATE_TORCH_DEVICE", named, "a device of torch, as cpu or cuda:0") from None
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 

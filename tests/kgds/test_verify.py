@@ -25,6 +25,7 @@ from perse.kgds.asking.opinion_errors import detect
 from perse.kgds.asking.verify import FactMode, verify
 from perse.kgds.benchmark import Benchmark
 from perse.kgds.folder import ERRORS, JUDGEMENTS, Summary, read_summaries
+from perse.kgds.loading import unverified
 from perse.kgds.outcomes import ErrorType
 from perse.kgds.run_outcomes import read_outcomes
 from perse.kgds.scoring.metrics import results
@@ -164,12 +165,21 @@ def test_what_the_engine_failed_at_is_asked_again_and_the_later_answer_counts(tm
 
 def test_an_answer_that_cannot_be_read_covers_nothing_and_is_counted(tmp_path: Path) -> None:
     run = run_folder(tmp_path, summary(1))
-    verified(Asked(lambda message: "Hard to say.").judge, run)
+    verified(Asked(lambda message: says(message) if "overdue" in message.rpartition("] ")[2] else "Hard to say.").judge, run)
     outcome = read_outcomes(run, benchmark())[0].samples[1]
-    assert outcome.unanswered == 13 and outcome.facts == (False,) * 10
+    assert outcome.unanswered == 12 and outcome.facts == (False,) * 10 and outcome.opinions == (True, False, False)
     asked = Asked()
     detect(asked.judge, benchmark(), run, name="verified")
     assert not asked.messages  # whether they are covered is not known
+
+
+def test_of_summaries_about_which_no_question_was_answered_nothing_is_known(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, summary(1))
+    verified(Asked(lambda message: "Hard to say.").judge, run)
+    [outcomes] = read_outcomes(run, benchmark())
+    assert outcomes.samples[1].opinions is None and outcomes.samples[1].facts is None  # and not 0 of 3, 0 of 10
+    assert outcomes.notes == ("the judge answered none of 13 questions",)
+    assert not unverified([run], [outcomes])  # who was asked need not be asked to be asked
 
 
 def test_errors_are_asked_of_the_opinions_that_were_not_found(tmp_path: Path) -> None:

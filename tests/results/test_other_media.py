@@ -11,7 +11,7 @@ import pytest
 from perse.results.markdown import markdown
 from perse.results.result import VERSION, Estimate, Interval, Result, Table
 from perse.results.spreadsheet import HEADER, csv
-from perse.results.words import footnotes, shown
+from perse.results.words import footnotes, shown, telling_apart
 
 VALUE = Estimate(value=0.25, interval=Interval(low=-0.5, high=0.75), items=7)
 CHANGE = VALUE.model_copy(update={"difference": True})
@@ -21,6 +21,12 @@ NONE = Estimate(value=None, interval=Interval(reason="undefined (one reviewer)")
 def result(*rows: tuple[Estimate | str | None, ...]) -> Result:
     table = Table(title="T", header=("who", "k", "value"), rows=rows, digits=2)
     return Result(name="n", asks="Why?", answer="So.", tables=(table,), notes=("a note",))
+
+
+def test_a_number_does_not_look_like_the_bound_that_it_is_above() -> None:
+    assert telling_apart(0.0152, 0.0148) == 4  # both are 0.015 in three decimals
+    assert telling_apart(0.02, 0.01) == 3 and telling_apart(0.02, 0.02) == 3
+    assert telling_apart(0.01000001, 0.01) == 5  # no more than an interval may have
 
 
 @pytest.mark.parametrize(

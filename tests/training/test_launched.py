@@ -67,7 +67,7 @@ def test_a_launcher_that_would_compute_otherwise_than_the_settings_say_is_refuse
 
 def test_the_environment_of_a_launcher_is_read() -> None:
     assert launched({}) == Launched(1, 0, "none")
-    assert launched({"WORLD_SIZE": "16", "RANK": "3"}) == Launched(16, 3, "none")
+    assert launched({"WORLD_SIZE": "16", "RANK": "3", "MASTER_ADDR": "node1"}) == Launched(16, 3, "none")
     assert launched({"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2"}).sharding == "fsdp2"
     assert launched({"ACCELERATE_USE_DEEPSPEED": "true", "ACCELERATE_DEEPSPEED_ZERO_STAGE": "3"}).sharding == "zero3"
     file = str(ROOT / "configs" / "deepspeed" / "zero2.json")
@@ -80,6 +80,10 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
         launched({"ACCELERATE_USE_FSDP": "true"})
     with pytest.raises(BadInput, match="cannot read nowhere.json: .*; give one of configs.deepspeed"):
         launched({"ACCELERATE_USE_DEEPSPEED": "true", "ACCELERATE_DEEPSPEED_CONFIG_FILE": "nowhere.json"})
+    with pytest.raises(BadInput, match="WORLD_SIZE in the environment is 2, and MASTER_ADDR, .*accelerate launch train.py"):
+        launched({"WORLD_SIZE": "2"})
+    with pytest.raises(BadInput, match="RANK in the environment is '2', expected 0 to 1, for WORLD_SIZE is 2"):
+        launched({"WORLD_SIZE": "2", "RANK": "2", "MASTER_ADDR": "node1"})
     with pytest.raises(BadInput, match="is no configuration of accelerate"):
         told_in(tmp_path / "nothing.yaml")
     with pytest.raises(

@@ -15,6 +15,7 @@ from perse.errors import BadInput
 ODD = {
     "HF_ENDPOINT": "huggingface.example",
     "WORLD_SIZE": "x",
+    "LOCAL_WORLD_SIZE": "0",
     "RANK": "first",
     "LOCAL_RANK": "0.5",
     "HF_HUB_DOWNLOAD_TIMEOUT": "soon",
@@ -44,7 +45,7 @@ def test_what_libraries_take_is_left_as_it_is() -> None:
     assert found == usual
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", [*ODD, "ACCELERATE_TORCH_DEVICE"])
 def test_a_variable_that_holds_nothing_is_as_if_it_were_not_there(name: str) -> None:
     found = {name: " "}
     clean(found)

@@ -40,7 +40,6 @@ def risk_coverage(
 
     Kept:     perse study risk-coverage runs/after --out studies/risk
     """
-    from perse.judging.loop import JUDGEMENTS
     from perse.studies.calibration.risk_coverage import answers_of
     from perse.studies.calibration.risk_coverage import risk_coverage as study
     from perse.studies.frame.reading_runs import read_runs
@@ -48,8 +47,7 @@ def risk_coverage(
     items = read_runs(runs).items
     judges = {name: answers_of(items.examples, judgements) for name, judgements in items.judgements.items()}
     result = study(judges, seed=seed, resamples=resamples, notes=items.notes)
-    sources = {name: folder / JUDGEMENTS for name, folder in _by_name(runs).items()}
-    _show(result, out, medium, sources=sources, options={"seed": seed, "resamples": resamples})
+    _show(result, out, medium, sources=_by_name(runs), options={"seed": seed, "resamples": resamples})
 
 
 @grouped
@@ -183,13 +181,12 @@ def paper(
     All five: perse study paper --mpst work/mpst --doc work/doc --run a=runs/mpst --run b=runs/doc --study studies/table5
     """
     from perse.files.runlog import MANIFEST
-    from perse.judging.loop import JUDGEMENTS
     from perse.studies.frame.running import RESULT
     from perse.studies.paper.study import paper as tables
 
     runs = read_named(run, "--run")
     result = tables(mpst=mpst, doc=doc, runs=runs, studies=study or [], seed=seed, resamples=resamples)
-    sources = {f"run {name}": folder / JUDGEMENTS for name, folder in runs.items()}
+    sources = {f"run {name}": folder for name, folder in runs.items()}
     sources |= {f"study {folder}": folder / RESULT for folder in study or []}
     sources |= {name: folder / MANIFEST for name, folder in (("mpst", mpst), ("doc", doc)) if folder}
     _show(result, out, medium, sources=sources, options={"seed": seed, "resamples": resamples})

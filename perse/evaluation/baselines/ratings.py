@@ -27,7 +27,8 @@ FACTORIZATIONS = {
     "matrix factorization": "knows what training readers gave each text on average, as user+item bias does",
     "plain matrix factorization": "without such means",
 }
-"""Name -> what it knows; the first with biases."""
+"""Name -> what it knows of texts; the first with biases."""
+KNOWS_READERS = "knows of readers what their profiles show, and of these texts nothing, for none is in the training data"
 UNPERSONALIZED = "unpersonalized"
 """What other readers said of the same text: what a judge that knows texts, but no reader, could say."""
 
@@ -84,13 +85,13 @@ def pointwise_baselines(
     if train and scores:
         biases = fit_bias_model(train, reviews=reviews)
         given = biases.predict(examples)
+        known = any(example.item_id in biases.row_of for example in examples)
         bias = Baseline(bias.name, tuple(given.tolist()), distributions=_rows(biases.distributions(given)))
         for at, (name, knows) in enumerate(FACTORIZATIONS.items()):
             model = fit_factor_model(train, settings=factorization, plain=at == 1, seed=seed, biases=biases, reviews=reviews)
-            note = f"{name} (factors: {model.factors}, penalty {model.factor_penalty:g}): {knows}"
+            note = f"{name} (factors: {model.factors}, penalty {model.factor_penalty:g}): {knows if known else KNOWS_READERS}"
             factors[at] = Baseline(name, tuple(model.predict(examples).tolist()), note=note)
         alone = biases.predict([example.model_copy(update={"profile": ()}) for example in examples])
-        known = any(example.item_id in biases.row_of for example in examples)
         of_text = Baseline(of_text.name, tuple(alone.tolist())) if known else Baseline(of_text.name, unavailable=NO_TEXT_KNOWN)
     drawn = _random_label([example.id for example in examples], scale=SCORES, seed=seed)
     return average, bias, *factors, of_text, *_constants(scores, len(examples), scale=SCORES), drawn

@@ -9,7 +9,7 @@ from perse.evaluation.stacking.adding import ALL, MEASURES, WITHOUT_JUDGE, Calib
 from perse.evaluation.stacking.making import Fitted
 from perse.evaluation.verdict import ON_THESE_TEXTS
 from perse.results.result import Cell, Estimate, Interval, Result, Table
-from perse.results.words import shown
+from perse.results.words import shown, telling_apart
 from perse.stacking.sources import BIAS, IN_WORDS, JUDGE
 
 _HEADER = ("Kendall tau-b", "within readers", "MAE", "RPS")
@@ -90,7 +90,11 @@ def _calibration(rows: Mapping[str, Calibrated]) -> Table:
             "fitting alone brings the error near 0, even of frequencies that know no reader and no text; so of rows that are fitted here it is counted in what models learned from each reader",
         ),
         rows=tuple(
-            (name, f"{one.error:.4f}", f"{one.usual:.4f}", "not shown to be wrong" if one.right else "not right")
+            (
+                name,
+                *(f"{number:.{telling_apart(one.error, one.usual, digits=4)}f}" for number in (one.error, one.usual)),
+                "not shown to be wrong" if one.right else "not right",
+            )
             for name, one in rows.items()
         ),
     )
@@ -147,12 +151,13 @@ def _adds(what: str, gains: Mapping[str, Estimate], together: Estimate, own: Map
 
 
 def _than(other: str, gain: Estimate, reached: Estimate, where: str) -> str:
-    """As `_adds`."""
+    """As `_adds`; but less is said of nothing, since models of other readers lean away from one's own scores where nothing is known: of noise 10 to 35
+    of 100 differences are wholly below 0."""
     value = shown(gain, digits=_DIGITS)
     if gain.above_zero and reached.above_zero:
         return f"{value} more than {other}{where}"
     if gain.below_zero:
-        return f"which is less than {other} reaches{where} (difference {value})"
+        return f"which is not more than {other} reaches{where} (difference {value}; fitting alone may make it negative where little is known)"
     return f"which is not shown to be more than {other} reaches (difference {value})"
 
 

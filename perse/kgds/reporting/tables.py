@@ -85,12 +85,20 @@ def highest(results: Results, pattern: Pattern) -> Sequence[str]:
     top = max(estimate.value or 0.0 for estimate in known.values())
     names = [f"{model}, {value_in_words(estimate)}" for model, estimate in known.items() if estimate.value == top]
     said = f"Highest overall performance (OP) under {PATTERN_NAMES[pattern]}: {'; '.join(names)}{_minus_next(results, pattern, known)}"
+    if unknown := [one.model for one in found if one.model not in known]:
+        said += f"; that of {', '.join(unknown)} is not known"
     samples = len(results.samples)
     unfailing = [one.model for one in found if not one.failed and known.get(one.model) and known[one.model].value == top]
+    silent = [one for one in found if one.model in known and one.unanswered]
+    not_answered = (
+        f" Not answered, and counted as not covered, were {' and '.join(f'{one.unanswered} questions about {one.model}' for one in silent)}."
+        if silent
+        else ""
+    )
     if not unfailing:
-        return (f"{said}.",)
+        return (f"{said}.{not_answered}",)
     whose = "" if len(unfailing) == len(known) else f" of {' and '.join(unfailing)}"
-    return (f"{said}; none of the {samples} summaries{whose} failed, up to {at_most(samples)} of others may.",)
+    return (f"{said}; none of the {samples} summaries{whose} failed, up to {at_most(samples)} of others may.{not_answered}",)
 
 
 def _minus_next(results: Results, pattern: Pattern, known: Mapping[str, Estimate]) -> str:

@@ -20,6 +20,7 @@ from perse.evaluation.stats.intervals import FEWEST_REVIEWERS, LEVEL
 from perse.evaluation.stats.shares import share_note
 from perse.evaluation.verdict import ON_THESE_TEXTS
 from perse.results.result import Estimate, Point, Table
+from perse.results.words import telling_apart
 
 Cells = tuple[Estimate | str | None, ...]
 
@@ -57,7 +58,8 @@ def reliability(
     readers = int(given.reviewer.max()) + 1
     usual = float(np.quantile(chance, LEVEL))
     over = "" if two else f", the mean over {len(given.labels) - 1} values of k"
-    off = f"{what} is off by {error:.3f} on average (ECE{over})"
+    digits = telling_apart(error, usual)
+    off = f"{what} is off by {error:.{digits}f} on average (ECE{over})"
     if readers < FEWEST_REVIEWERS:
         sentence = f"{off} for {name}; {readers} readers are too few to say whether its probabilities are right."
     else:
@@ -66,16 +68,17 @@ def reliability(
         )
         whose = "readers" if given.text is None else "readers and texts"
         sentence = (
-            f"The probabilities of {name} are {right}: {off}, where chance makes {chance.mean():.3f} of right ones with these "
-            f"{whose}, and in 95 of 100 cases at most {usual:.3f}."
+            f"The probabilities of {name} are {right}: {off}, where chance makes {chance.mean():.{digits}f} of right ones with these "
+            f"{whose}, and in 95 of 100 cases at most {usual:.{digits}f}."
         )
     errors = Table(
         title=f"Expected calibration error of {what}",
         header=("judge", "ECE", "if its probabilities were right: mean", "95 of 100 are below"),
-        rows=((name, f"{error:.3f}", f"{chance.mean():.3f}", f"{usual:.3f}"),),
+        rows=((name, *(f"{number:.{digits}f}" for number in (error, chance.mean(), usual))),),
         notes=(
             "if right: what was promised minus what came true changes its sign for a random half of the readers, all items of a "
-            f"reader together{'' if given.text is None else ', and of the texts, all items about one together'}",
+            f"reader together{'' if given.text is None else ', and of the texts, all items about one together'}; or truths are drawn from the "
+            "probabilities, item by item, where that makes more of chance",
             "no interval: resampled items make the error larger than it is; what chance makes of it stands beside it",
             "right on average is not informative: who gives everybody the shares of the data is right, too",
         ),

@@ -26,7 +26,7 @@ from perse.judgement import Judgement, Status
 from perse.records import ChoiceReference, Example
 from perse.results.result import Estimate, Interval, Point, Result, Table
 from perse.studies.frame.resampling import estimates
-from perse.studies.frame.summarizing import SharedResamples, crossed_note, words
+from perse.studies.frame.summarizing import SharedResamples, crossed_note, with_reach, words
 
 NAMES = {"entropy": "entropy", "largest": "largest probability", "order_gap": "order gap"}
 RANDOM, ORACLE = "random order", "oracle order"
@@ -134,7 +134,7 @@ def risk_coverage(judges: Mapping[str, Answers], *, seed: int = 0, resamples: in
         shares.append(_share_table(name, points[before:], error))
     header = ("judge", "surest first by", "area (AURC)", RANDOM, ORACLE, "random minus judge's")
     area_notes = (f"the area: {error} among the answers at least as sure as one drawn at random, averaged; lower is better",)
-    return Result(
+    found = Result(
         name="risk-coverage",
         asks="Does the judge know when it does not know: is its error smaller among the answers that it is surest of?",
         answer=" ".join(said),
@@ -144,6 +144,7 @@ def risk_coverage(judges: Mapping[str, Answers], *, seed: int = 0, resamples: in
         tables=(Table(title="Area under risk-coverage", header=header, rows=tuple(rows), notes=area_notes), *shares),
         notes=(*notes, *left_out, *crossed_note(first.examples)),
     )
+    return with_reach(found)
 
 
 def _common(judges: Mapping[str, Answers]) -> tuple[dict[str, Answers], tuple[str, ...]]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from perse.answering.base import JudgeSettings
+from perse.batch.judged_by import answers_digest, judged_by, weights_of
 from perse.batch.scored import ScoredRun
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput
@@ -22,10 +23,9 @@ from perse.evaluation.differences import labels_alone
 from perse.evaluation.predictions import expected_value, only
 from perse.evaluation.shared_texts import of_these_texts
 from perse.evaluation.stats.correlation import FloatArray
-from perse.files.runlog import MANIFEST, file_digest, run_of
+from perse.files.runlog import MANIFEST, run_of
 from perse.judgement import Judgement, Status
 from perse.judging.judge import Judge
-from perse.judging.loop import JUDGEMENTS
 from perse.progress import OnPart, unseen_part
 from perse.questions import QUESTIONS, question_for, shows_evidence
 from perse.records import PointwiseExample
@@ -78,11 +78,14 @@ def calibration(
     """
     read = read_runs([run])
     [[scored]] = read.gathered.runs.values()
-    manifest = run_of(run)
+    manifest, who = run_of(run), judged_by(run)
+    unsaid = BadInput(f"{run / MANIFEST} does not say how was judged (settings, question, judge); score again")
+    if not who:
+        raise unsaid
     try:
-        settings, question, judged_by = JudgeSettings(**manifest["settings"]), str(manifest["question"]), manifest["judge"]
+        settings, question = JudgeSettings(**manifest["settings"]), str(manifest["question"])
     except (BadInput, KeyError, TypeError):
-        raise BadInput(f"{run / MANIFEST} does not say how was judged (settings, question, judge); score again") from None
+        raise unsaid from None
     asking = Asking(
         examples=run,
         judge=judging.name if judging else None,
@@ -99,7 +102,7 @@ def calibration(
             f"{run} was asked '{question}', which shows evidence, and none is known of the texts in a profile: there is no correction by them; "
             "leave --judge out to see how reliable its probabilities are"
         )
-    digest = file_digest(run / JUDGEMENTS)
+    digest = answers_digest(run)
     source = Source(run, "valid", scored.fold, None, seed, None, digest)
     examples = _correctable(scored, run) if judging else []
     given = promised(scored.examples, scored.judgements, scale=read.scale)
@@ -116,7 +119,7 @@ def calibration(
         with opened(out, "calibration", asking, source=source, options=options, on_progress=on_progress) as study:
             return study.finish(_result(checked, None, notes=of_texts if checked else ()))
     judge = (load or asking.load)(judging.name)
-    _same_judge(judge, judged_by, run)  # before the folder is begun: a wrong judge must not take its name
+    _same_judge(judge, who, run)  # before the folder is begun: a wrong judge must not take its name
     with opened(
         out, "calibration", asking, source=source, options=options, load=lambda _: judge, on_progress=on_progress
     ) as study:
@@ -149,7 +152,7 @@ def _correctable(scored: ScoredRun, run: Path) -> list[PointwiseExample]:
 
 
 def _same_judge(judge: Judge, asked: Mapping[str, object], run: Path) -> None:
-    known = asked.get("digest") or asked.get("sha256")
+    known = weights_of(asked)
     if known and judge.identity.digest and known != judge.identity.digest:
         raise BadInput(
             f"{judge.identity.model} is not the judge that answered {run} (other weights); a judge is corrected by its own "

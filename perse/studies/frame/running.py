@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from perse.batch.judged_by import answers_digest
 from perse.batch.local import trained_aspects
 from perse.engines.kind import Hardware, portable
 from perse.errors import BadInput
@@ -33,6 +34,7 @@ from perse.records import Split
 from perse.results.markdown import markdown
 from perse.results.result import Result
 from perse.studies.frame.arms import Answers, Arm, LoadJudge, Source, ask_arms
+from perse.studies.frame.summarizing import with_reach
 
 RESULT = "study.json"
 TABLE = "table.md"
@@ -128,8 +130,9 @@ class StudyFolder:
 
     def finish(self, result: Result) -> Result:
         """Write the result, and give it back."""
-        _write(result, self.out)
-        return result
+        told = with_reach(result)
+        _write(told, self.out)
+        return told
 
 
 @contextmanager
@@ -170,12 +173,12 @@ def keep(result: Result, out: Path, *, sources: Mapping[str, Path], options: Map
     """Write what a study of finished work found, for which nobody was asked, as a study's folder.
 
     Args:
-        sources: the files that it was read from, by name; with `options` their digests are the study's identity.
+        sources: the files, or folders of scoring runs, that it was read from, by name; with `options` their digests are the study's identity.
     Raises:
         BadInput: the folder cannot be made.
         RunMismatch: it holds something else.
     """
-    digests = {name: file_digest(path) for name, path in sources.items()}
+    digests = {name: answers_digest(path) if path.is_dir() else file_digest(path) for name, path in sources.items()}
     identity = {"kind": "study", "study": result.name, "options": dict(options), "sources": digests}
     places = {name: str(path.resolve()) for name, path in sources.items()}
     with RunLog(out, identity, lines=FINISHED, context={"sources": places}):

@@ -32,9 +32,10 @@ from perse.evaluation.stats.shares import counted_alike, share_note
 from perse.evaluation.stats.significance import paired_permutation, standardised
 from perse.evaluation.stats.unseen import of_errors
 from perse.evaluation.stats.within import within_every_reviewer
+from perse.evaluation.verdict import ON_THESE_TEXTS
 from perse.judgement import Judgement, Status
 from perse.records import Example, PairwiseExample, PointwiseExample, chooses
-from perse.results.result import Estimate, Interval, Point
+from perse.results.result import Estimate, Interval, Point, Result
 from perse.results.words import shown as cell
 from perse.studies.frame.arms import Answers
 
@@ -247,6 +248,13 @@ def crossed_note(examples: Sequence[Example]) -> list[str]:
         return crossed(examples, two_way=True)
     said = [one for one in (several_readers(examples), texts_in_several_pairs(examples)) if one]
     return [f"{OF_THESE_TEXTS}: {'; '.join(said)}; they hold for other readers, not for other texts"] if said else []
+
+
+def with_reach(result: Result) -> Result:
+    """The result whose answer says, too, where its intervals are of these texts alone (`crossed_note`)."""
+    if ON_THESE_TEXTS in result.answer or not any(note.startswith(OF_THESE_TEXTS) for note in result.notes):
+        return result
+    return result.model_copy(update={"answer": f"{result.answer} {OF_THESE_TEXTS[0].upper()}{OF_THESE_TEXTS[1:]}."})
 
 
 def note_of_shares(examples: Sequence[Example]) -> list[str]:

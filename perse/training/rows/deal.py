@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from perse.data.dataset.folder import is_data_folder
 from perse.errors import BadInput
 from perse.files.disk import aside, staged
 from perse.files.own_files import fresh_folder, replace_folder
-from perse.files.runlog import file_digest, write_whole
+from perse.files.runlog import MANIFEST, file_digest, write_whole
 from perse.formats.json_text import parsed
 from perse.formats.plain_files import own_bytes, refuse_endless
 from perse.questions import QUESTIONS
@@ -65,7 +66,7 @@ def rows_key(config: TrainConfig, tokenizer: Path) -> str:
         "train": {name: getattr(train, name) for name in packing},
         "context": config.model.context,
         "watch": config.watch and config.watch.model_dump(mode="json", exclude={"shown"}),  # decides who is held apart
-        "files": [_digests(Path(each)) for each in (data.path, *(mixed.path for mixed in data.mix))],
+        "files": [_of_data(Path(each)) for each in (data.path, *(mixed.path for mixed in data.mix))],
         "tokenizer": [file_digest(path) for path in sorted(tokenizer.iterdir()) if path.suffix in _TOKENIZER],
         "code": _digests(Path(str(files("perse")))),
     }
@@ -75,9 +76,16 @@ def rows_key(config: TrainConfig, tokenizer: Path) -> str:
 _TOKENIZER = (".json", ".model", ".jinja", ".txt")
 
 
-def _digests(place: Path) -> list[str]:
-    """Of a file, or of all files of a folder except Python's caches."""
-    found = sorted(path for path in place.rglob("*") if path.suffix != ".pyc") if place.is_dir() else [place]
+def _of_data(place: Path) -> list[str]:
+    """Of a file of examples, or of a data set's own files: whatever else lies in its folder is not read, and a folder that is none is refused
+    where it is."""
+    own = [place / MANIFEST, *sorted(place.glob("*.parquet"))] if is_data_folder(place) else [place]
+    return [file_digest(path) for path in own if path.is_file()]
+
+
+def _digests(folder: Path) -> list[str]:
+    """Of all files of a folder except Python's caches."""
+    found = sorted(path for path in folder.rglob("*") if path.suffix != ".pyc")
     return [file_digest(path) for path in found if path.is_file()]
 
 

@@ -66,6 +66,26 @@ def test_chance_is_that_of_readers_and_a_judge_that_is_always_right_has_none() -
     assert together == pytest.approx(alone)
 
 
+def test_a_judge_that_is_sure_and_never_wrong_is_not_called_wrong_for_want_of_errors() -> None:
+    # Of 30 answers sure to 0.99 none is wrong in 74 of 100 worlds; a wrong one of every reader is too many.
+    sure = promise(np.tile([0.99, 0.01], (30, 1)), np.zeros(30, dtype=int), each=3)
+    assert off_by_chance(sure, chance_errors(sure, seed=0))
+    wrong = promise(np.tile([0.99, 0.01], (30, 1)), np.arange(30) % 3 == 0, each=3)
+    assert not off_by_chance(wrong, chance_errors(wrong, seed=0))
+
+
+@pytest.mark.slow
+def test_a_sure_judge_that_is_right_is_called_wrong_in_at_most_5_of_100_worlds() -> None:
+    """Sides sure to 0.99, of 40 readers with three items each. By signs of readers alone it was 30."""
+    alarms = []
+    for seed in range(400):
+        first = np.random.default_rng((11, seed)).random((2, 120))
+        p = np.where(first[0] < 0.5, 0.99, 0.01)
+        given = promise(np.stack([p, 1 - p], axis=1), first[1] > p, each=3)
+        alarms.append(not off_by_chance(given, chance_errors(given, seed=seed, draws=300)))
+    assert np.mean(alarms) <= 0.083  # 5% and 3 standard errors of 400 worlds
+
+
 @pytest.mark.slow
 def test_a_calibrated_judge_of_readers_who_differ_is_called_wrong_in_5_of_100_worlds() -> None:
     """A coin of 0.7 for each reader, whose answers are alike but for one in five. With items drawn one by one it was 7 to 35."""

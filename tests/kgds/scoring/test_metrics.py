@@ -371,6 +371,20 @@ def test_what_different_judges_verified_is_neither_ranked_nor_subtracted_nor_ave
     assert not apart.across and {frozenset(one.values) for one in apart.deltas} == {frozenset(needs_none), frozenset()}
 
 
+def test_the_highest_is_said_with_what_was_not_answered_of_each_and_whose_is_not_known() -> None:
+    some = [replace(one, samples={n: replace(each, unanswered=2) for n, each in one.samples.items()}) for one in EVERYTHING]
+    mixed = [one if kept.model == "a" else kept for one, kept in zip(some, EVERYTHING, strict=True)]
+    told = kgds_result(results(TWELVE, mixed, resamples=100)).answer
+    assert told.count("Not answered, and counted as not covered, were 24 questions about a.") == 2
+    silent = [
+        replace(one, samples={n: replace(each, opinions=None, facts=None) for n, each in one.samples.items()})
+        if one.model == "d"
+        else one
+        for one in EVERYTHING
+    ]
+    assert kgds_result(results(TWELVE, silent, resamples=100)).answer.count("; that of d is not known") == 2
+
+
 def test_a_row_without_a_sample_takes_none_from_the_others() -> None:
     found = results(benchmark(), [of("a", ALL_RIGHT), of("b", {})])
     assert found.samples == (1, 2) and [(one.model, one.why) for one in found.refused] == [
