@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import glob
 import shutil
+import signal
+import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -185,7 +189,7 @@ def _fetched(url: str) -> Iterator[tuple[Path, str]]:
     if not found:
         raise BadInput(f"{_shown(url)}: no file has such a name")
     for one in found:
-        with tempfile.TemporaryDirectory(prefix="perse-") as folder:
+        with _ended_as_by_ctrl_c(), tempfile.TemporaryDirectory(prefix="perse-") as folder:
             # Of a signed address the name ends before its parameters; what they hold is a key, and goes into no file.
             here, name = Path(folder) / PurePosixPath(urlsplit(one).path).name, _shown(str(files.unstrip_protocol(one)))
             try:
@@ -197,6 +201,20 @@ def _fetched(url: str) -> Iterator[tuple[Path, str]]:
             except Exception as error:  # noqa: BLE001  # as above
                 raise BadInput(f"{name} cannot be read ({type(error).__name__})") from None
             yield here, name
+
+
+@contextmanager
+def _ended_as_by_ctrl_c() -> Iterator[None]:
+    """SIGTERM takes what was fetched away, as Ctrl-C does; where it is another's to handle, it stays theirs."""
+    begins = signal.getsignal(signal.SIGTERM)
+    if begins is not signal.SIG_DFL or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, begins)
 
 
 class _NoRoom(Exception):

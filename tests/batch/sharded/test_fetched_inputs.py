@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -47,6 +51,33 @@ def test_a_server_that_sends_without_end_fills_no_disk(endless: str, tmp_path: P
     with pytest.raises(BadInput, match=r"examples\.jsonl is larger than the disk of .* has room for; set TMPDIR"):
         next(inputs.files_at(endless))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_what_was_fetched_goes_where_the_command_is_ended_by_sigterm(endless: str, tmp_path: Path) -> None:
+    pytest.importorskip("aiohttp")
+    asked = [
+        sys.executable,
+        "-m",
+        "perse",
+        "score",
+        "--examples",
+        endless,
+        "--judge",
+        "tiny",
+        "--out",
+        str(tmp_path / "run"),
+        "--driver",
+        "local",
+    ]
+    room = tmp_path / "room"
+    room.mkdir()
+    process = subprocess.Popen(asked, env=os.environ | {"TMPDIR": str(room)}, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not any(one.stat().st_size for one in room.glob("perse-*/examples.jsonl")):
+        time.sleep(0.01)
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 143 and "Traceback" not in said and list(room.glob("perse-*")) == []
 
 
 @pytest.mark.parametrize(
