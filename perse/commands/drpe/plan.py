@@ -23,7 +23,8 @@ def plan(
     ballot: Ballot,
     thinning: Thinning,
     invented: Annotated[
-        int, typer.Option(min=0, help="Plan with so many invented roles a document, before there are any.")
+        int,
+        typer.Option(min=0, max=1000, help="Plan with so many invented roles a document, before there are any; at most 1,000."),
     ] = 0,
     assumed_reason: Annotated[int, typer.Option(min=1, help="How many tokens a reason is assumed to have.")] = 30,
     rates: Rates,
