@@ -28,6 +28,7 @@ TWENTY = LoadedExamples(pointwise_examples(5, 4), digest="d", folder=None, fold=
 AT_ONCE = 4
 
 
+@pytest.mark.slow
 def test_a_scoring_that_is_killed_after_every_second_answer_loses_none(tmp_path: Path) -> None:
     def ask(folder: Path, script: Script) -> None:
         judge = Judge(ScriptedEngine(script), TextRenderer(), name="j")

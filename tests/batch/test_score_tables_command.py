@@ -54,6 +54,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return [{name: plain(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
 
 
+@pytest.mark.slow
 def test_csv_of_reviews_and_texts_is_judged_and_comes_out_as_csv(
     tables: tuple[Path, Path], answering_model: Path, tmp_path: Path
 ) -> None:

@@ -351,6 +351,7 @@ def test_shots_of_a_file_are_refused_since_it_has_no_training_side(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_what_the_folder_alone_refuses_is_refused_before_the_judge_is_loaded(
     examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

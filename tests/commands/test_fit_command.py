@@ -217,6 +217,7 @@ def test_another_data_set_is_not_stacked_by_these_numbers(fitted: Path, data: Pa
     assert perse(*asked, "--out", tmp_path / "run", "--no-stacking").returncode == 0
 
 
+@pytest.mark.slow
 def test_numbers_alone_are_measured_and_nothing_is_written(data: Path, tmp_path: Path) -> None:
     before = {path.name for path in data.iterdir()}
     done = perse("fit", "--data", data, "--resamples", 100, "--json")

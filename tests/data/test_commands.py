@@ -145,6 +145,7 @@ def test_an_output_that_nothing_can_stand_beside_is_refused_in_a_sentence(tmp_pa
         assert isinstance(said, BadInput) and len(str(said)) < 200, (place, said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line", ['{"item_id": 5, "names": {}}', '{"item_id": "a"}', '{"item_id": "a", "names": ["Ann"]}', "5", "{"]
 )

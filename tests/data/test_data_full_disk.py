@@ -13,6 +13,7 @@ from perse.data.build import PointwiseOptions, build_pointwise
 from perse.errors import PerseError
 
 
+@pytest.mark.slow
 def test_a_data_set_that_does_not_fit_leaves_what_was_there_and_is_built_later_to_the_same_bytes(tmp_path: Path) -> None:
     options = PointwiseOptions(
         reviews=SAMPLES / "reviews.jsonl", items=SAMPLES / "items.jsonl", out=tmp_path / "data", valid=0.34

@@ -235,6 +235,7 @@ REAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.exists(), reason="the shared real data is not here")
 @pytest.mark.parametrize("name", REAL)
 def test_real_files_are_described(name: str) -> None:

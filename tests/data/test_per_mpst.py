@@ -416,6 +416,7 @@ def test_what_is_asked_is_never_shown_unless_profiles_of_all_others_are_wanted(
     assert ("show a query of another example" in " ".join(said.split())) == overlap
 
 
+@pytest.mark.slow
 def test_plots_that_could_not_be_rewritten_are_not_blamed_on_the_number_of_reviews(tmp_path: Path, llama: Llama) -> None:
     """All readers lose some of their reviews to plots that the writer refuses, so none has the 9 that each wrote."""
     llama.refuses = "All this was in 1717."

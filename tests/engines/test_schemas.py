@@ -153,6 +153,7 @@ def test_any_schema_is_followed(
         jsonschema.validate(json.loads(said(tokenizer, generation)), schema)
 
 
+@pytest.mark.slow
 def test_greedy_writing_takes_the_likeliest_token_that_keeps_to_an_allowed_text(
     tokenizers: dict[str, Any], engines: dict[str, TransformersEngine]
 ) -> None:
@@ -272,6 +273,7 @@ def test_labels_are_read_without_a_grammar(
     )
 
 
+@pytest.mark.slow
 def test_ids_that_no_token_has_are_never_written(folders: dict[str, Path]) -> None:
     tokenizer = whole_number_tokenizer()
     model = tiny_llama(tokenizer)
@@ -341,6 +343,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_schema_that_cannot_be_followed_is_refused_with_its_problem(
     tokenizers: dict[str, Any], engines: dict[str, TransformersEngine], name: str

@@ -179,6 +179,7 @@ def test_readers_seen_in_training_are_named_in_a_note() -> None:
     assert "1 of 2 reviewers are also in the training data; this is no test on unseen readers" in found.notes
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_evaluation_and_others_differ() -> None:
     examples = world(12)
     judgements = noisy_judge(examples, noise=2, seed=0)

@@ -43,6 +43,7 @@ def pairs_of(reviewers: int, *, aspects: tuple[str, ...] = ASPECTS) -> Evaluatio
     return evaluate(examples, judgements, train=[pair("t", "t", "A")])
 
 
+@pytest.mark.slow
 def test_a_value_stands_with_its_interval_in_one_cell_on_one_line(two_judges: Evaluation) -> None:
     estimate = two_judges.rows[0].columns["pearson"]
     cell = f"{estimate.value:.2f} [{estimate.interval.low:.2f}, {estimate.interval.high:.2f}]"

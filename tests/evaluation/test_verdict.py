@@ -37,6 +37,7 @@ def _average(example: object, n: int) -> Judgement:
     return answered(example.id, str(min(10, max(1, round(sum(p.score for p in profile) / 3) + n % 3 - 1))))  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_each_judge_has_a_sentence_with_both_values_and_their_difference(found: Evaluation) -> None:
     good, blind, so_so = found.verdict
     assert good.startswith("good: better than the reader's own average and than chance: Kendall tau-b 0.")

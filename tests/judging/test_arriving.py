@@ -150,6 +150,7 @@ def listed(engine: Counting, tokenizer: Any, run: Path) -> dict[str, Judgement]:
     return {name: one for (_, name), one in found.items()}
 
 
+@pytest.mark.slow
 def test_a_list_that_was_killed_behind_any_line_goes_on_behind_it_to_the_same_labels(
     tokenizers: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -71,6 +71,7 @@ def test_pairs_are_asked_what_fits_them_whatever_single_texts_it_learned(run: Pa
     assert {one.question for one in read_run(tmp_path / "pairs").judgements} == {"pairwise"}
 
 
+@pytest.mark.slow
 def test_one_that_learned_from_evidence_is_not_asked_without_it(answering_model: Path, tmp_path: Path) -> None:
     run = trained_on("pointwise_score_evidence", answering_model, tmp_path / "run")
     judge = Judge.load(run, dtype="float32")
@@ -129,6 +130,7 @@ def test_what_its_stacking_was_fitted_on_comes_first_and_the_stacking_of_another
     assert own_question(str(run), stacking=False) == "pointwise_score_stated"
 
 
+@pytest.mark.slow
 def test_at_the_command_line_one_reader_s_text_is_asked_about_so(run: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.jsonl").write_text('{"text": "A ferryman waits.", "review": "Slow and true.", "score": 9}\n')
     ask = ["ask", "--judge", run, "--reviews", tmp_path / "mine.jsonl", "--text", TEXT, "--dtype", "float32", "--json"]

@@ -389,6 +389,7 @@ def test_a_judge_that_looks_up_the_words_is_right(tmp_path: Path) -> None:
     assert table(result, "The same")["Cohen's kappa"]["value"] == 1.0
 
 
+@pytest.mark.slow
 def test_the_study_of_an_exact_judge_has_every_number_and_can_be_read_back(tmp_path: Path, tiny_model_folder: Path) -> None:
     judge = Judge.load(str(tiny_model_folder), dtype="float32")
     result = agreement(judge, benchmark(12), tmp_path / "study", limit=12, resamples=200)
@@ -506,6 +507,7 @@ def test_killed_and_run_again_it_asks_nothing_twice(tmp_path: Path, tiny_model_f
         )
 
 
+@pytest.mark.slow
 def test_the_command_prints_json_on_stdout_alone(tmp_path: Path, tiny_model_folder: Path) -> None:
     import typer
 

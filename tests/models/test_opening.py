@@ -242,6 +242,7 @@ def test_how_attention_is_computed_is_not_the_models_choice(
     assert causal_lm(tmp_path / "model").config._attn_implementation == "sdpa"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["train", "serve", "plan"])
 def test_every_command_that_opens_a_model_refuses_it(
     command: str, tiny_model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -19,6 +19,7 @@ from perse.reporting.run_figures import failures, metric
 from perse.reporting.score_figures import calibration, confusions, distributions
 
 
+@pytest.mark.slow
 def test_every_picture_has_words_numbers_and_an_image(pointwise: dict[str, Figure], pairwise: dict[str, Figure]) -> None:
     for figure in (*pointwise.values(), *pairwise.values()):
         assert re.search(r"\d", figure.alt), figure.name

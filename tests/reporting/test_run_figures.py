@@ -48,6 +48,7 @@ def test_of_errors_the_lower_one_is_better_and_no_caption_claims_that_it_is_more
     assert said in pointwise["metric-mae"].alt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [
@@ -66,6 +67,7 @@ def test_where_the_difference_has_an_interval_the_caption_says_it_as_the_verdict
     assert f"The value of {own} {said}" in by_name(run_figures({"ours": run}, found))["metric-mae"].alt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("again", "plain"), [(ROUNDED, True), (EVENED, False)])
 def test_a_caption_claims_no_lead_that_the_verdict_takes_back_for_ties(again: str, plain: bool) -> None:
     run = scores("ours", GOLD, NEAR)
@@ -82,6 +84,7 @@ def test_a_caption_claims_no_lead_that_the_verdict_takes_back_for_ties(again: st
     assert f"is better, which ties may make: {first}-0.50 [-0.80, -0.10] from {in_words(again)}." in said
 
 
+@pytest.mark.slow
 def test_a_caption_names_every_row_that_is_as_good_as_the_best() -> None:
     one, other = scores("one", GOLD, NEAR), scores("other", GOLD, NEAR)
     said = by_name(run_figures({"one": one, "other": other}, evaluation(one, other)))["metric-mae"].alt
@@ -104,6 +107,7 @@ def test_a_judge_that_is_equally_sure_of_all_its_answers_has_no_surest_half(poin
     assert "over all 40 answers and is equally sure of all (" in said and "surest half" not in said
 
 
+@pytest.mark.slow
 def test_a_caption_says_why_a_difference_has_no_interval() -> None:
     run = scores("ours", GOLD, NEAR)
     own, best = "ours (expected)", "profile average"

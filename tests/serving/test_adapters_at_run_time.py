@@ -43,6 +43,7 @@ def served(tiny_model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     return TestClient(app, base_url="http://127.0.0.1", headers={"Authorization": f"Bearer {ADMIN}"}), more
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["../x", "a\nb", "a\tb", "   ", "", "a b", "/a", "a/", "a//b", "a/../b", "-a", "ä", "x" * 101, "a\x1b[0m"]
 )

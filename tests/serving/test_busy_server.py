@@ -134,6 +134,7 @@ def test_a_list_longer_than_the_server_queues_is_refused_before_it_is_checked(ht
     assert answer.json()["error"]["message"] == "'input' has 5,000 items; this server takes at most 4,096 at a time"
 
 
+@pytest.mark.slow
 def test_as_many_bad_items_as_are_borne_do_not_fail_the_rest(http: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "MOST_BAD", 3)
     good = pointwise_examples(1, 1)[0].model_dump(mode="json", exclude_none=True)

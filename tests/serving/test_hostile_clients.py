@@ -101,6 +101,7 @@ def test_a_client_that_hangs_up_in_the_middle_of_its_body_leaves_no_traceback(
 ITEM = {"profile": [], "query": "a plot"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [

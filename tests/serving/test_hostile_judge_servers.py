@@ -204,6 +204,7 @@ def test_the_client_reads_no_answer_larger_than_one_can_be(call: Any, monkeypatc
     assert "packed as 'gzip, gzip'" in str(refused((200, {"Content-Encoding": "gzip, gzip"}, b""), call))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "client"), [("body", JudgeClient), *((kind, AsyncJudgeClient) for kind in DRIPS)])
 def test_the_client_waits_for_no_answer_without_end(kind: str, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(

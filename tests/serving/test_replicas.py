@@ -68,6 +68,7 @@ def items(readers: int, each: int) -> list[dict[str, Any]]:
     return [one.model_copy(update={"profile": by_reader[one.reviewer_id]}).model_dump(mode="json", exclude_none=True) for one in examples]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_each_reader_stays_at_one_server_and_the_order_of_items_is_kept(servers: list[Running]) -> None:
     asked = items(12, 3)
     with Replicas([one.url for one in servers]) as judge:
@@ -86,6 +87,7 @@ def test_each_reader_stays_at_one_server_and_the_order_of_items_is_kept(servers:
     assert sum(1 for one in servers if one.judged) >= 2, "work is shared"
 
 
+@pytest.mark.slow
 def test_readers_of_a_lost_server_move_and_others_stay(servers: list[Running]) -> None:
     asked = items(12, 2)
     with Replicas([one.url for one in servers], tries=1) as judge:
@@ -102,6 +104,7 @@ def test_readers_of_a_lost_server_move_and_others_stay(servers: list[Running]) -
                 assert one.judged == stay + moved + (before[0][1] == one.url)
 
 
+@pytest.mark.slow
 def test_a_refused_item_is_not_taken_elsewhere_and_no_server_is_told(servers: list[Running]) -> None:
     with Replicas([one.url for one in servers]) as judge:
         with pytest.raises(ServerError) as refused:
@@ -147,6 +150,7 @@ def test_clients_keep_read_list_and_delete_readers(servers: list[Running]) -> No
     assert asyncio.run(same()) == ["carl"]
 
 
+@pytest.mark.slow
 def test_an_asynchronous_client_has_so_many_requests_under_way_and_the_others_wait(servers: list[Running]) -> None:
     """The server takes four at once: a client that asked all of them together would be refused."""
     asked = items(20, 1)

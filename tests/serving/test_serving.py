@@ -156,6 +156,7 @@ def test_one_bad_item_does_not_fail_the_rest(http: TestClient, rounded: Callable
     assert results[5]["status"] == "too_long", "what is too long is a judgement, as in any run"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sent", "code", "message"),
     [
@@ -586,6 +587,7 @@ def test_every_packaged_recipe_is_valid(key: str) -> None:
         assert (config.temperature, config.max_new_tokens) == (0.8, 600), "the paper's"
 
 
+@pytest.mark.slow
 @pytest.mark.numeric
 def test_claims_about_a_text_and_summaries_of_reviews_are_judged_as_by_the_library(
     http: TestClient, tiny_model_folder: Path, rounded: Callable[[Any], Any]

@@ -32,6 +32,7 @@ def first_steps(request: pytest.FixtureRequest, model: Any, tmp_path_factory: py
     return {name: step(begin(name, model, Settings(lora=4), examples, folder)) for name in WAYS}
 
 
+@pytest.mark.slow
 @pytest.mark.numeric
 @pytest.mark.parametrize("name", [name for name in WAYS if name != OURS])
 def test_an_arm_has_the_loss_and_gradient_of_ours(first_steps: dict[str, Step], model: Any, name: str) -> None:

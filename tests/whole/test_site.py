@@ -141,6 +141,7 @@ def test_pages_are_not_written_through_a_link(site: ModuleType, small: Path, tmp
     assert small.is_symlink() and not [*(tmp_path / "mine").iterdir()]
 
 
+@pytest.mark.slow
 def test_pages_that_a_kill_interrupted_are_made_by_the_same_command(site: ModuleType, small: Path) -> None:
     site.write_pages(small)
     whole, event = everything(small), 0

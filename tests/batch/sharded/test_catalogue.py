@@ -108,6 +108,7 @@ def _by_reader(plan: Any) -> dict[str, list[Any]]:
     return found
 
 
+@pytest.mark.slow
 @given(reader=st.text(max_size=8), text=st.text(max_size=8))
 def test_a_pairs_id_is_split_into_the_names_that_it_was_made_of(reader: str, text: str) -> None:
     assert catalogue_names(catalogue_id(reader, text)) == (reader, text)

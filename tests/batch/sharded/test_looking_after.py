@@ -108,6 +108,7 @@ def test_a_run_that_has_ended_still_tells_how_fast_a_worker_was(tmp_path: Path) 
     assert json.loads(perse("score", "status", run.folder, "--json").stdout)["each"] > 0
 
 
+@pytest.mark.slow
 def test_of_a_run_on_servers_the_command_that_goes_on_is_that_of_servers(tmp_path: Path) -> None:
     run = begun(tmp_path / "run", judge=f"{SERVED}first")
     for command in ("status", "audit"):

@@ -129,6 +129,7 @@ def test_every_mapping_passes_the_check(drawn: list[tuple[list[str], str]], seed
 # --- fictional names
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 5),
     st.text(max_size=5),

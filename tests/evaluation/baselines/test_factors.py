@@ -29,6 +29,7 @@ def error(predicted: FloatArray, examples: list[PointwiseExample]) -> float:
     return float(((predicted - gold) ** 2).mean())
 
 
+@pytest.mark.slow
 def test_readers_never_seen_are_folded_in_where_taste_decides() -> None:
     train, unseen = tastes(80, seed=1), tastes(30, seed=2)
     model, biases = fit_factor_model(train), fit_bias_model(train)

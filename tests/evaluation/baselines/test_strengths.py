@@ -121,6 +121,7 @@ def choose_of(train: Sequence[PairwiseExample]) -> float:
     return choose(_OF_TEXTS, choices, of_text=None, seed=0)
 
 
+@pytest.mark.slow
 def test_texts_and_aspects_that_nobody_was_asked_about_get_the_majority_answer() -> None:
     train = readers(40, seed=1, texts=range(20))
     usual = "A" if sum(one.truth == "A" for one in train) * 2 >= len(train) else "B"
@@ -132,6 +133,7 @@ def test_texts_and_aspects_that_nobody_was_asked_about_get_the_majority_answer()
     assert (strength.predictions[0], strength.predictions[2], ridge.predictions[2]) == (usual, usual, usual)
 
 
+@pytest.mark.slow
 def test_a_choice_that_many_examples_show_counts_once() -> None:
     train = readers(10, seed=1)
     shown = tuple(
@@ -144,6 +146,7 @@ def test_a_choice_that_many_examples_show_counts_once() -> None:
     assert strength_baselines(asked, repeated, vectors) == strength_baselines(asked, train, vectors)
 
 
+@pytest.mark.slow
 def test_predictions_depend_on_no_order_of_examples() -> None:
     train, asked = readers(12, seed=1), readers(5, seed=2)
     there, back = strength_baselines(asked, train, vectors), strength_baselines(asked[::-1], train, vectors)

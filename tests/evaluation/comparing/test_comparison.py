@@ -107,6 +107,7 @@ def test_a_better_judge_is_better_in_all_metrics_and_less_error_is_better() -> N
     assert pairing.verdict.endswith("also in Spearman, Pearson, Kendall tau-b within reviewer, MAE")
 
 
+@pytest.mark.slow
 def test_equally_good_judges_are_not_shown_to_differ() -> None:
     pairing = compared(judges(one=2, two=2)).pairings[0]
     assert pairing.verdict.startswith("two and one are not shown to differ: Kendall tau-b ")
@@ -200,6 +201,7 @@ def test_labels_are_compared_where_a_judge_has_no_distributions() -> None:
     assert any(note.startswith("compared by label") and "api and one" in note for note in result.notes)
 
 
+@pytest.mark.slow
 def test_offset_and_spread_of_a_judge_do_not_change_the_p_of_correlations() -> None:
     generator = np.random.default_rng(0)
     low = generator.integers(1, 4, len(WORLD))
@@ -367,6 +369,7 @@ def test_the_same_command_gives_the_same_bytes_and_tells_how_far_it_is() -> None
     assert compared(both, seed=1).model_dump_json() != first.model_dump_json()
 
 
+@pytest.mark.slow
 def test_table_and_markdown_show_the_sentences_and_escape_names() -> None:
     from rich.console import Console
 

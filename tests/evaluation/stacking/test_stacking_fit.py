@@ -225,6 +225,7 @@ def test_the_profile_average_is_told_of_those_who_have_a_profile_and_it_is_said(
     assert "profile average" not in none.measured.levels
 
 
+@pytest.mark.slow
 def test_numbers_alone_are_measured_without_a_judge(train: list[PointwiseExample]) -> None:
     examples, _ = world(20, seed=8, knows=0)
     found = fit([Fold(examples, train)], None, resamples=100)

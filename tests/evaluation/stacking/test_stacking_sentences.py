@@ -43,6 +43,7 @@ def test_numbers_that_order_nothing_are_said_to_without_a_judge(train: list[Poin
     )
 
 
+@pytest.mark.slow
 def test_where_nothing_orders_anything_no_value_is_told(train: list[PointwiseExample]) -> None:
     examples, judgements = world(20, seed=2, knows=0, each=6)
     same = [one.model_copy(update={"distribution": judgements[0].distribution}) for one in judgements]

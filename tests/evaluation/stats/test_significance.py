@@ -146,6 +146,7 @@ def test_p_is_uniform_when_judges_are_equally_good() -> None:
         assert 0.008 <= (p <= 0.05).mean() <= 0.092, name
 
 
+@pytest.mark.slow
 def test_a_planted_difference_is_found() -> None:
     found = [simulated(seed, better=2.0) for seed in range(40)]
     for name in SIMULATED:

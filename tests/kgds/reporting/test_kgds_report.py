@@ -191,6 +191,7 @@ def test_counts_and_failures_are_told(tmp_path: Path) -> None:
     assert "<dd>60 of 65 samples</dd>" in page and "<li>left out: see <code>below</code></li>" in page
 
 
+@pytest.mark.slow
 def test_many_notes_are_folded_away_and_stay_escaped(tmp_path: Path) -> None:
     given = results(scores("a"), notes=tuple(f"note <b>{n}</b>" for n in range(7)))
     page = write_report(given, tmp_path / "report").read_text(encoding="utf-8")

@@ -288,6 +288,7 @@ def test_correlation_needs_three_models_that_differ() -> None:
     assert line.spearman.value == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_the_same_again_gives_the_same_bytes_and_another_seed_other_intervals() -> None:
     once = results(TWELVE, EVERYTHING, resamples=100, seed=1)
     assert results(TWELVE, EVERYTHING, resamples=100, seed=1).model_dump_json() == once.model_dump_json()
@@ -335,6 +336,7 @@ def test_averages_over_models_weigh_each_model_the_same() -> None:
     assert alone.averages == (), "of one model there is no mean"
 
 
+@pytest.mark.slow
 def test_what_different_judges_verified_is_neither_ranked_nor_subtracted_nor_averaged() -> None:
     """The same summaries before a judge that says yes to all and before a coin: overall performance "differed" by 54 points, of the judges."""
     judges = {"a": "yes", "b": "coin", "c": "yes", "d": "yes"}

@@ -180,6 +180,7 @@ def test_a_stopping_server_is_not_ready_answers_what_is_inside_and_refuses_the_r
     talk(app, ask)
 
 
+@pytest.mark.slow
 def test_what_is_given_up_as_the_server_stops_is_told_so(held: Held) -> None:
     app = embedded_app(held.models, SETTINGS)
 

@@ -69,6 +69,7 @@ def test_pairs_are_asked_with_kept_comparisons(http: TestClient) -> None:
     assert kept["distribution"] == pytest.approx(sent["distribution"], abs=1e-6) and kept["k_effective"] == sent["k_effective"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pick", ["recent", "random", "bm25", "diverse"])
 def test_each_way_to_pick_shows_k_entries_and_the_same_each_time(http: TestClient, pick: str) -> None:
     http.put("/v1/readers/ann", json={"reviews": PROFILE})

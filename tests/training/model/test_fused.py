@@ -76,6 +76,7 @@ def test_fused_kernels_give_the_same_loss_and_gradients() -> None:
     assert all(float(apart) <= 1 for _, *each in found for apart in each), f"times what rounding does: {found}"
 
 
+@pytest.mark.slow
 def test_another_model_of_the_class_keeps_torchs_kernels(tokenizers: dict[str, Any]) -> None:
     pytest.importorskip("liger_kernel", reason="fused kernels are liger-kernel's, of the extra `cluster`")
     import torch

@@ -285,6 +285,7 @@ def planned(tiny_model_folder: Path, data: Path) -> Plan:
     return plan(settings(tiny_model_folder, data, "train.epochs=2", "train.rows_per_step=2"), device=GPUS["l40s"], devices=2)
 
 
+@pytest.mark.slow
 def test_tokens_and_steps_are_those_of_training(
     planned: Plan, tiny_model_folder: Path, data: Path, tokenizers: dict[str, Any]
 ) -> None:

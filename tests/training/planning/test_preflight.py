@@ -62,6 +62,7 @@ def test_everything_that_is_wrong_is_listed_at_once_with_exit_code_2(data: Path)
     assert machine.exit_code == 2 and len([one for one in json.loads(machine.stdout) if one["problem"]]) == 2
 
 
+@pytest.mark.slow
 def test_a_path_is_said_in_letters_that_no_terminal_obeys(tiny_model_folder: Path, data: Path) -> None:
     config = load_config("embedded_lora", given(tiny_model_folder, data, f'output="{data.parent}/\\e[31mred"'))
     seen = preflight(config, device=GPUS["a100-80gb"], devices=2, sharding="none")

@@ -165,6 +165,7 @@ def test_a_set_drawn_anew_each_epoch_is_mixed_with_one_that_is_not(tiny_model_fo
     assert prepared.examples == len(asked) + 8 and prepared.times == 2 * (own + 8) / prepared.examples
 
 
+@pytest.mark.slow
 def test_pairs_are_mixed_with_pairs_and_planned(tiny_model_folder: Path, sets: Path) -> None:
     lines = [json.loads(line) for line in example_lines(pairwise_examples())]
     more = "".join(

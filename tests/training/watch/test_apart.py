@@ -182,6 +182,7 @@ def test_scores_of_readers_who_chose_the_weights_are_told_as_such_and_of_others_
         assert (said in " ".join(told_again.stdout.split())) == (name == "some"), told_again.stdout + told_again.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choosers", [5, {"a": 1}, [["x"], 3, None], "r0", None])
 def test_a_damaged_list_of_choosers_tells_of_nobody(choosers: Any, tiny_model_folder: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"

@@ -90,6 +90,7 @@ class Tracker(TrainerCallback):
             raise ConnectionError("http://me:pass-w0rd@nowhere:5000 does not answer\nand more")
 
 
+@pytest.mark.slow
 def test_a_tracker_that_cannot_begin_is_refused_in_a_sentence_without_its_password(renderer: Renderer, tmp_path: Path) -> None:
     with pytest.raises(BadInput) as refused:
         trained(renderer, tmp_path / "run", callbacks=[guarded("mlflow", Tracker("on_train_begin"))])
