@@ -33,9 +33,10 @@ RANDOM, ORACLE = "random order", "oracle order"
 ALIKE = 0.25
 """Of their standard deviation. Of values that spread evenly (normal, exponential) a fifth to a quarter lie so near to the middle one; more than half do only
 where a few others, far off, make nearly all of the variance. Expected scores never repeat, so that none of their errors is the same as another."""
-FEW_OTHERS = "undefined (of most answers the error is nearly the same, and {errors} others are too few)"
+FEW_OTHERS = "undefined (of most answers the error is nearly the same, and {others} others are too few)"
+FEW_UNSURE = "undefined (of most answers it is equally sure, and {others} others are too few)"
 """Why no order of sureness is held against chance: by those of 16 answers of 320 a bootstrap is above 0 in 11 of 100 worlds in which sureness
-says nothing (docs/results.md, benchmarks/rare_answers.py)."""
+says nothing (docs/results.md, benchmarks/rare_answers.py); by few that are less sure than the rest, of errors that are skewed, in up to 14."""
 
 EQUALLY_SURE = "undefined (it is equally sure of all its answers)"
 
@@ -192,16 +193,20 @@ def _areas(answers: Answers, sureness: FloatArray, bootstrap: Bootstrap) -> list
     *areas, apart = estimates(of, bootstrap, items=(len(answers.ids),) * 4)
     if equally_sure(sureness):
         return [*areas, Estimate(value=None, interval=Interval(reason=EQUALLY_SURE), items=len(answers.ids), difference=True)]
-    return [*areas, apart.model_copy(update={"interval": _unless_few(apart.interval, answers.risk, bootstrap)})]
+    return [*areas, apart.model_copy(update={"interval": _unless_few(apart.interval, answers.risk, sureness, bootstrap)})]
 
 
-def _unless_few(interval: Interval, risk: FloatArray, bootstrap: Bootstrap) -> Interval:
-    """The interval, or none where nearly all errors are alike, and fewer than `ENOUGH` others, or those of fewer than 10 readers, decide it."""
-    others = departing(risk, near=ALIKE * float(risk.std()))
-    if interval.low is None or others is None:
+def _unless_few(interval: Interval, risk: FloatArray, sureness: FloatArray, bootstrap: Bootstrap) -> Interval:
+    """The interval, or none where nearly all errors are alike, or nearly all answers equally sure, and fewer than `ENOUGH` others, or those of
+    fewer than 10 readers, decide it."""
+    if interval.low is None:
         return interval
-    few = others.sum() < ENOUGH or len(np.unique(bootstrap.reviewer[others])) < FEWEST_REVIEWERS
-    return Interval(reason=FEW_OTHERS.format(errors=int(others.sum())), resamples=interval.resamples) if few else interval
+    for others, reason in ((departing(risk, near=ALIKE * float(risk.std())), FEW_OTHERS), (departing(sureness), FEW_UNSURE)):
+        if others is None:
+            continue
+        if others.sum() < ENOUGH or len(np.unique(bootstrap.reviewer[others])) < FEWEST_REVIEWERS:
+            return Interval(reason=reason.format(others=int(others.sum())), resamples=interval.resamples)
+    return interval
 
 
 def _points(

@@ -91,6 +91,18 @@ def test_errors_of_expected_scores_that_are_nearly_alike_are_as_few_as_those_tha
     assert "12 others are too few" in found.answer
 
 
+def test_a_few_answers_that_are_less_sure_than_all_others_do_not_say_whether_a_judge_knows() -> None:
+    generator = np.random.default_rng(0)
+    rows = [(f"{n}", f"u{n // 4}", f"t{n}") for n in range(160)]
+    for unsure, said in (
+        (29, "of most answers it is equally sure, and 29 others are too few"),
+        (40, "know when it does not know"),
+    ):
+        sure = {"entropy": np.where(np.arange(160) % 160 < unsure, -1.0, 0.0)}
+        made = _answers(rows, np.abs(generator.normal(size=160)), sure, asked=160)
+        assert said in risk_coverage({"j": made}, resamples=100).answer
+
+
 @pytest.mark.parametrize("dust", [0, 1e-16])
 def test_a_judge_that_is_equally_sure_of_everything_is_said_to_be_and_has_no_surest_half(dust: float) -> None:
     made = _made(400, knows=True)
