@@ -74,6 +74,8 @@ def parsed(text: str) -> Any:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}: " if mark is not None and "\n" in text.strip() else ""
         raise ValueError(where + " ".join(str(error.problem or error.context or "not YAML").split())) from None
+    except (ArithmeticError, ValueError):  # of chr(), in the scanner
+        raise ValueError("an escape (\\U...) stands for no character") from None
     except yaml.YAMLError as error:  # a character that YAML does not have
         raise ValueError(" ".join(str(error).split())) from None
 

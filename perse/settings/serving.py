@@ -83,7 +83,7 @@ class ServeConfig(Section):
     """Type the model computes in; float32 makes distributions independent of what shares the batch."""
     context: int | None = Field(default=None, ge=64)
     """Longest prompt and answer in tokens; by default what the model was made for."""
-    memory_gb: float | None = Field(default=None, gt=0)
+    memory_gb: float | None = Field(default=None, gt=0, le=1_000_000)
     """GiB for keys and values: on vLLM by default 4 on a CPU, and on a GPU what vLLM takes; on the embedded engine what its prefix
     cache may keep, by default 2."""
     keys: Annotated[str | None, LOCAL] = None

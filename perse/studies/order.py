@@ -20,6 +20,7 @@ from perse.data.profiles.views import View
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.shares import share_note
+from perse.evaluation.stats.unseen import of_mean
 from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
 from perse.records import Example, chooses
@@ -199,7 +200,9 @@ def _moves(asking: Asking, asked: Asked) -> tuple[Estimate, Estimate]:
         gaps.append(np.where(same, np.nan, np.abs(answers[a] - answers[b])))
         flips.append(np.where(same, np.nan, (labels[a] != labels[b]).astype(np.float64)))
     shared = SharedResamples.over(kept, resamples=asking.resamples, seed=asking.settings.seed)
-    return shared.mean(_mean_known(gaps)), shared.share(_mean_known(flips))
+    reach = 1.0 if chooses(kept) else float(np.ptp(np.concatenate([shared.gold[~np.isnan(shared.gold)], *answers])))
+    moved = shared.mean(_mean_known(gaps))
+    return of_mean(moved, np.full(moved.items, reach)), shared.share(_mean_known(flips))
 
 
 def _mean_known(pairs: Sequence[FloatArray]) -> FloatArray:

@@ -294,6 +294,11 @@ def test_shares_that_all_samples_have_alike_have_intervals_with_a_width_and_othe
     assert apart.low is not None and -0.3 < apart.low < -0.1 and apart.high == -apart.low
     for one in (found["Brier"], found["mass"], both["kappa"]):
         assert one.value is not None and one.interval.reason == "undefined (the same in every resample)"
+    sure = given_answers(
+        "yn" * 12, list(np.random.default_rng(0).uniform(0.997, 0.999, 24)), sample_of=[n // 2 for n in range(24)]
+    )
+    mass = measured(sure, shared)["P(yes) of true"].estimate()
+    assert mass.interval.low is not None and mass.interval.low < 0.998 * 0.75, "of other claims one in four may have P(yes) 0"
     few = given_answers("yn", [0.9, 0.1])
     assert measured(few, SampleResamples(2, resamples=100, seed=0))["accuracy"].estimate().interval.reason == (
         "undefined (few samples)"

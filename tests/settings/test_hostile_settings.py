@@ -41,8 +41,25 @@ def short(error: pytest.ExceptionInfo[BadInput]) -> str:
         ("a: [1\nb: 2\n", "line 2: "),
         ("train:\n  seed: 1\nmodel: {}\ntrain: {}\n", "line 4: 'train' is given twice; keep one"),
         ("a: \x00", "special characters are not allowed"),
+        ('a: "\\UFFFFFFFF"', "an escape (\\U...) stands for no character"),
+        ('a: "\\U00110000"', "an escape (\\U...) stands for no character"),
     ],
-    ids=["aliases", "hex", "digits", "hex digits", "open", "closed", "bool", "date", "object", "torn", "twice", "null"],
+    ids=[
+        "aliases",
+        "hex",
+        "digits",
+        "hex digits",
+        "open",
+        "closed",
+        "bool",
+        "date",
+        "object",
+        "torn",
+        "twice",
+        "null",
+        "no number",
+        "no character",
+    ],
 )
 def test_a_hostile_settings_file_is_one_sentence_with_its_line(tmp_path: Path, text: str, sentence: str) -> None:
     file = tmp_path / "mine.yaml"

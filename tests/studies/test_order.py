@@ -15,6 +15,7 @@ from reading_builders import answered
 from perse.data.profiles.views import View
 from perse.errors import BadInput, RunMismatch
 from perse.evaluation.shared_texts import crossed, several_readers
+from perse.evaluation.stats.unseen import none_of
 from perse.records import Example
 from perse.results.result import Estimate, Result
 from perse.studies.frame.measuring import Condition
@@ -73,7 +74,12 @@ def test_how_far_answers_move_is_the_mean_difference_over_pairs_of_orders(reader
     pairs = list(combinations(np.array(said), 2))
     moved = np.mean([abs(left - right).mean() for left, right in pairs])
     flipped = np.mean([(left != right).mean() for left, right in pairs])
-    assert moved > 0 and point(result, "script", "3", "moved").estimate.value == pytest.approx(moved, abs=1e-12)
+    told = point(result, "script", "3", "moved").estimate
+    assert moved > 0 and told.value == pytest.approx(moved, abs=1e-12)
+    reach = max(map(max, said)) - min(map(min, said))
+    assert told.interval.high is not None and told.interval.high >= moved + none_of(60) * (reach - moved) - 1e-9, (
+        "other items may move as far as answers can, so seldom that none here does"
+    )
     (row,) = result.tables[1].rows
     assert getattr(row[3], "value", None) == pytest.approx(flipped, abs=1e-12)
     assert (point(result, "script", "3").spread or 0) > 0

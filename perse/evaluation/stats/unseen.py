@@ -95,6 +95,12 @@ def of_error(found: Estimate, gold: FloatArray, predicted: FloatArray) -> Estima
     return found.model_copy(update={"interval": interval})
 
 
+def of_bounded(value: float, interval: Interval, *, items: int, least: float, most: float) -> Interval:
+    """The interval of a mean that knows that so many other items as none of these allows may have the `least` there can be, or the `most`."""
+    more = none_of(items)
+    return joined(value, interval, down=more * (value - least), up=more * (most - value))
+
+
 def of_mean(found: Estimate, most: FloatArray) -> Estimate:
     """The mean of something of which less is better whose interval knows that other items may have the `most` that these could have had, (n,)."""
     if found.value is None or found.items == 0:

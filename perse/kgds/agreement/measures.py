@@ -21,6 +21,7 @@ from perse.evaluation.stats.intervals import bootstrap_interval, logit_interval,
 from perse.evaluation.stats.pooled import divide
 from perse.evaluation.stats.resamples import Resamples, times_drawn
 from perse.evaluation.stats.shares import apart_interval, share_interval
+from perse.evaluation.stats.unseen import of_bounded
 from perse.judgement import Judgement, Status
 from perse.kgds.agreement.pairs import Pair
 from perse.results.result import Estimate, Interval
@@ -111,6 +112,16 @@ class SampleResamples:
         found = self.mean(values, chosen, sample)
         return replace(found, own=lambda: share_interval(kept, np.ones(len(kept)), clusters=[who]))
 
+    def between_0_and_1(self, values: FloatArray, chosen: BoolArray, sample: IntArray) -> Value:
+        """`mean` of probabilities and the like, with ends that know of claims so rare that there is none among these (`unseen`)."""
+        found = self.mean(values, chosen, sample)
+
+        def own() -> Interval:
+            resampled = unless_alike(bootstrap_interval(found.resampled, reviewers=found.samples, of="sample"), found.resampled)
+            return of_bounded(found.value, resampled, items=found.items, least=0.0, most=1.0)
+
+        return replace(found, own=own)
+
     def shares_apart(self, one: BoolArray, other: BoolArray, sample: IntArray) -> Value:
         """How much more often `one` is so than `other`, both of the same claims, (n,)."""
         differences, every = one.astype(np.float64) - other, np.ones_like(one)
@@ -171,10 +182,10 @@ def measured(given: Answered, shared: SampleResamples) -> dict[str, Value]:
         "false": shared.share(given.right, ~given.truth, who),
         "said yes": shared.share(given.yes, given.ok, who),
         "AUROC": shared.auroc(given.p_yes, given.truth, chosen=known, sample=who),
-        "Brier": shared.mean((given.p_yes - given.truth) ** 2, known, who),
-        "P(yes) of true": shared.mean(given.p_yes, known & given.truth, who),
-        "P(yes) of false": shared.mean(given.p_yes, known & ~given.truth, who),
-        "mass": shared.mean(given.mass, ~np.isnan(given.mass), who),
+        "Brier": shared.between_0_and_1((given.p_yes - given.truth) ** 2, known, who),
+        "P(yes) of true": shared.between_0_and_1(given.p_yes, known & given.truth, who),
+        "P(yes) of false": shared.between_0_and_1(given.p_yes, known & ~given.truth, who),
+        "mass": shared.between_0_and_1(given.mass, ~np.isnan(given.mass), who),
         "AUROC of any": shared.auroc(given.p_any, given.truth, chosen=~np.isnan(given.p_any), sample=who),
     }
 

@@ -222,12 +222,15 @@ def _rate(values: Sequence[float | None], *, resamples: int, seed: int) -> Estim
     from perse.evaluation.stats.estimates import NO_ITEMS
     from perse.evaluation.stats.intervals import bootstrap_interval, unless_alike
     from perse.evaluation.stats.resamples import Resamples, times_drawn
+    from perse.evaluation.stats.unseen import of_bounded
 
     known = np.array([value for value in values if value is not None], dtype=np.float64)
     if not len(known):
         return Estimate(value=None, interval=NO_ITEMS, items=0)
     draws = Resamples(np.arange(len(known)), times_drawn(len(known), resamples=resamples, seed=seed))
     means = 100 * draws.sums(known[None])[0] / len(known)
+    value = 100 * float(known.mean())
     interval = unless_alike(bootstrap_interval(means, reviewers=len(known), of="sample"), means)
+    interval = of_bounded(value, interval, items=len(known), least=0.0, most=100.0)
     ends = {end: round(at, 2) for end, at in (("low", interval.low), ("high", interval.high)) if at is not None}
-    return Estimate(value=round(100 * float(known.mean()), 2), interval=interval.model_copy(update=ends), items=len(known))
+    return Estimate(value=round(value, 2), interval=interval.model_copy(update=ends), items=len(known))

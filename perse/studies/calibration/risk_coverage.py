@@ -22,6 +22,7 @@ from perse.evaluation.stats.departures import ENOUGH, departing
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.intervals import FEWEST_REVIEWERS
 from perse.evaluation.stats.shares import share_note
+from perse.evaluation.stats.unseen import of_mean
 from perse.judgement import Judgement, Status
 from perse.records import ChoiceReference, Example
 from perse.results.result import Estimate, Interval, Point, Result, Table
@@ -55,6 +56,8 @@ class Answers:
     """What the risk is: "mae" (of the expected score, else of the label), or "error" (share of wrong choices)."""
     examples: tuple[Example, ...]
     """What was asked, item by item: whose it is, and which texts readers share."""
+    worst: FloatArray | None = None
+    """(n,) the error that each item could have had with the lowest or the highest of all true and predicted scores; None of choices."""
 
     def only(self, ids: Sequence[str]) -> Answers:
         """The answers to `ids`, in that order."""
@@ -62,7 +65,8 @@ class Answers:
         rows = np.array([place[one] for one in ids], dtype=np.int64)
         sureness = {name: values[rows] for name, values in self.sureness.items()}
         examples = tuple(self.examples[n] for n in rows)
-        return Answers(tuple(ids), self.risk[rows], sureness, self.asked, self.metric, examples)
+        worst = None if self.worst is None else self.worst[rows]
+        return Answers(tuple(ids), self.risk[rows], sureness, self.asked, self.metric, examples, worst)
 
 
 def answers_of(examples: Sequence[Example], judgements: Sequence[Judgement]) -> Answers:
@@ -71,11 +75,15 @@ def answers_of(examples: Sequence[Example], judgements: Sequence[Judgement]) -> 
     referenced = [example for example in examples if example.reference is not None and example.id in given]
     answered = [(example, given[example.id]) for example in referenced if given[example.id].status is Status.OK]
     chosen = any(isinstance(example.reference, ChoiceReference) for example in referenced)
+    worst = None
     if chosen:
         right = likeliest_correct([_choice(example) for example, _ in answered], [judgement for _, judgement in answered])
         risk = 1 - right
     else:
-        risk = np.array([abs(_score(example) - expected_value(judgement)) for example, judgement in answered], dtype=np.float64)
+        true = np.array([_score(example) for example, _ in answered], dtype=np.float64)
+        said = np.array([expected_value(judgement) for _, judgement in answered], dtype=np.float64)
+        risk, every = np.abs(true - said), np.concatenate([true, said])
+        worst = np.maximum(true - every.min(), every.max() - true) if len(every) else risk
     told = [judgement for _, judgement in answered]
     sureness: dict[str, FloatArray] = {}
     if told and all(judgement.distribution for judgement in told):
@@ -86,7 +94,7 @@ def answers_of(examples: Sequence[Example], judgements: Sequence[Judgement]) -> 
     if told and all(judgement.order_gap is not None for judgement in told):
         sureness["order_gap"] = np.array([-(judgement.order_gap or 0.0) for judgement in told])
     kept = tuple(example for example, _ in answered)
-    return Answers(tuple(one.id for one in kept), risk, sureness, len(referenced), "error" if chosen else "mae", kept)
+    return Answers(tuple(one.id for one in kept), risk, sureness, len(referenced), "error" if chosen else "mae", kept, worst)
 
 
 def _spread(judgements: Sequence[Judgement]) -> FloatArray:
@@ -191,6 +199,7 @@ def _areas(answers: Answers, sureness: FloatArray, bootstrap: Bootstrap) -> list
         return np.stack([ours, chance, best, chance - ours], axis=1)
 
     *areas, apart = estimates(of, bootstrap, items=(len(answers.ids),) * 4)
+    areas = [_with_unseen(one, answers) for one in areas]
     if equally_sure(sureness):
         return [*areas, Estimate(value=None, interval=Interval(reason=EQUALLY_SURE), items=len(answers.ids), difference=True)]
     return [*areas, apart.model_copy(update={"interval": _unless_few(apart.interval, answers.risk, sureness, bootstrap)})]
@@ -209,6 +218,11 @@ def _unless_few(interval: Interval, risk: FloatArray, sureness: FloatArray, boot
     return interval
 
 
+def _with_unseen(found: Estimate, answers: Answers) -> Estimate:
+    """An error whose interval knows of answers so far off, and so rare, that there is none among these, as that of all answers does."""
+    return found if answers.worst is None else of_mean(found, answers.worst)
+
+
 def _points(
     series: str, answers: Answers, sureness: FloatArray, bootstrap: Bootstrap, *, baseline: bool = False
 ) -> list[Point]:
@@ -217,6 +231,7 @@ def _points(
     else:
         items = [math.ceil(share * len(answers.ids)) for share in SHARES]
         found = estimates(lambda weights: curve(answers.risk, sureness, weights=weights), bootstrap, items=items)
+        found = [_with_unseen(one, answers) for one in found]
     return [
         Point(series=series, x=f"{share:.0%}", metric=answers.metric, estimate=estimate, baseline=baseline)
         for share, estimate in zip(SHARES, found, strict=True)

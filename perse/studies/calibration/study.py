@@ -209,7 +209,7 @@ def _compare(
     )
     mae = gains["mae"]
     by_itself = (
-        ", which it does by itself, too: the answers are labels alone, and whatever is added breaks their ties"
+        ", which it does by itself, too: its scores are whole ones, and whatever is added breaks their ties"
         if labels_alone(series[BEFORE])
         else ""
     )

@@ -10,7 +10,7 @@ from perse.evaluation.metrics import METRICS
 from perse.evaluation.metrics.samples import Scored
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.ordinal import qwk_of_tables
-from perse.evaluation.stats.unseen import joined, none_among, none_of, of_errors
+from perse.evaluation.stats.unseen import joined, none_among, none_of, of_bounded, of_errors
 from perse.results.result import Interval
 from perse.scale import SCORES
 
@@ -30,6 +30,12 @@ def test_an_interval_reaches_further_by_what_was_not_seen() -> None:
     assert (found.low, found.high) == (pytest.approx(0.5), 1.5)
     none = Interval(reason="undefined")
     assert joined(1.0, none, down=0.4, up=0.4) == none
+
+
+def test_a_mean_between_two_ends_reaches_towards_both_by_what_was_not_seen() -> None:
+    # Of 30 probabilities of 0.998 each: of others 11.6% may be 0, and these few are all that resamples know.
+    found = of_bounded(0.998, Interval(low=0.9978, high=0.9982), items=30, least=0.0, most=1.0)
+    assert found.low == pytest.approx(0.998 * (1 - none_of(30)), abs=1e-4) and found.high == pytest.approx(0.998, abs=5e-4)
 
 
 @pytest.mark.parametrize("name", ["pearson", "spearman", "kendall", "within_kendall", "within_pearson"])

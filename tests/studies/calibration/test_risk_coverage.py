@@ -9,6 +9,7 @@ import pytest
 from reading_builders import answered, failed, pair, scored
 
 from perse.errors import BadInput
+from perse.evaluation.stats.estimates import Bootstrap
 from perse.results.result import Estimate, Interval
 from perse.studies.calibration.risk_coverage import Answers, _sentence, answers_of, risk_coverage
 
@@ -27,6 +28,25 @@ def test_risk_is_the_error_of_the_expected_score_and_unanswered_items_are_left_o
     assert found.ids == ("a", "b") and found.asked == 3 and found.metric == "mae"
     assert found.risk == pytest.approx([0.0, 0.1])
     assert found.sureness["largest"] == pytest.approx([0.5, 0.9])
+
+
+def test_the_error_of_all_answers_has_the_interval_that_evaluate_gives_it() -> None:
+    # Nearly all are off by a little: how far others may be off is not known to resamples.
+    examples = [scored(f"e{n}", f"r{n // 5}", 3 + n % 5) for n in range(100)]
+    spread = [(0.95, 0.05) if n % 3 else (0.9, 0.1) for n in range(100)]
+    judgements = [
+        answered(f"e{n}", str(3 + n % 5), distribution={str(3 + n % 5): p, str(4 + n % 5): q})
+        for n, (p, q) in enumerate(spread)
+    ]
+    answers = answers_of(examples, judgements)
+    [all_of_them] = [
+        p.estimate for p in risk_coverage({"j": answers}, resamples=200).points if p.x == "100%" and p.series == "j, entropy"
+    ]
+    gold = np.array([3.0 + n % 5 for n in range(100)])
+    told = Bootstrap.over(np.arange(100) // 5, resamples=200, seed=0).one("mae", gold, gold + answers.risk)
+    assert all_of_them.value == pytest.approx(told.value)
+    assert all_of_them.interval.high == pytest.approx(told.interval.high) and told.interval.high is not None
+    assert told.interval.high > 0.15
 
 
 def test_pairs_are_ordered_by_entropy_and_by_order_gap() -> None:
