@@ -49,6 +49,7 @@ from perse.engines.orphans import end_engines_with_us
 from perse.errors import BadInput, EngineLost
 from perse.formats.json_text import read_object
 from perse.rendering.prompt import Ids, LabelTokens
+from perse.secrets import redact
 
 BATCH = 256
 """Prompts given at once: enough to keep vLLM's continuous batching full."""
@@ -146,7 +147,7 @@ class VLLMEngine:
             tensor_parallel: GPUs over which the model is split.
             others: adapters that `with_adapter` will be called for.
         Raises:
-            BadInput: there are fewer.
+            BadInput: there are fewer, or vLLM cannot start with the model.
         """
         seen = current_platform.device_count() if current_platform.is_cuda_alike() else tensor_parallel
         if seen < tensor_parallel:
@@ -162,7 +163,13 @@ class VLLMEngine:
             options |= {"enable_lora": True, "max_lora_rank": rank_room(given), "max_loras": min(len(given), LORAS)}
         end_engines_with_us()
         ours = set(multiprocessing.active_children())
-        llm = LLM(str(path), **options, disable_log_stats=True)
+        try:
+            llm = LLM(str(path), **options, disable_log_stats=True)
+        except (RuntimeError, ValueError) as error:  # what its own process has said stands above
+            why = " ".join(redact(str(error)).split())[:300]
+            raise BadInput(
+                f"vLLM could not start with {path} ({why}); see what it says above, or load the model without vLLM"
+            ) from None
         theirs = [process for process in multiprocessing.active_children() if process not in ours]
         return cls(Offline(llm, theirs), llm.llm_engine.vllm_config, at_once=BATCH, lora=lora)
 

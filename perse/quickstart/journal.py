@@ -28,6 +28,7 @@ from perse.files.runlog import MANIFEST, file_digest, make_folder
 from perse.formats.json_text import parsed
 from perse.formats.plain_files import own_bytes
 from perse.records import explain
+from perse.secrets import redact
 from perse.strict import Strict
 
 NAME = "quickstart.json"
@@ -183,7 +184,7 @@ def opened(folder: Path, files: Mapping[str, Path], minutes: float, say: Callabl
 
 
 def _typed(words: Sequence[str], into: str | None) -> str:
-    return f"perse {shlex.join(words)}{f' > {shlex.quote(into)}' if into else ''}"
+    return redact(f"perse {shlex.join(words)}{f' > {shlex.quote(into)}' if into else ''}")
 
 
 def in_a_process(words: Sequence[str], answer: IO[bytes] | None) -> int:

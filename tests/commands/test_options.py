@@ -289,6 +289,12 @@ def test_an_empty_place_to_write_is_refused_by_every_command(
     assert done.stderr.strip() == "perse: --out is empty; give the file or folder to write (. is the folder that you are in)"
 
 
+@pytest.mark.parametrize("root", ["/", "//", "/tmp/.."])
+def test_the_root_of_the_disk_is_no_place_to_write(root: str) -> None:
+    with pytest.raises(BadInput, match="the root of the disk; give a folder in it"):
+        options.here(Path(root))
+
+
 def test_a_folder_may_have_colons_in_its_name(tmp_path: Path) -> None:
     for name in ("run:1", "12:30/run", "C:/run"):
         assert options.here(tmp_path / name) == tmp_path / name and options.here(Path(name)) == Path(name)

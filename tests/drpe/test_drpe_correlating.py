@@ -9,6 +9,7 @@ import pytest
 from drpe_correlate_builders import candidate, document, documents, graded
 from scipy import stats
 
+from perse.drpe.correlation import of_many as of_many_module
 from perse.drpe.correlation.correlating import Correlations, absolute, correlate
 from perse.drpe.correlation.of_many import of_many
 from perse.drpe.correlation.systems import by_resamples_alone, by_system
@@ -264,6 +265,46 @@ def test_a_correlation_of_systems_knows_of_candidates_that_a_metric_is_far_off()
     lost = alone.value * (1 - 1 / np.sqrt(1 + noise / np.var(means)))
     assert told.interval.low == pytest.approx(alone.value - np.hypot(alone.value - alone.interval.low, lost))
     assert told.interval.high == alone.interval.high and lost > 0.01
+
+
+@pytest.mark.slow
+def test_where_people_mostly_give_one_grade_metrics_that_are_far_higher_now_and_then_agree_no_more_than_by_chance() -> None:
+    # Of 50 documents one candidate in ten has another grade; by resamples of documents alone 15 of such 60 worlds "agreed".
+    said = 0
+    for world in range(60):
+        generator = np.random.default_rng((81, world))
+        people = np.where(generator.random(200) < 0.1, generator.uniform(1, 4, 200), 5.0)
+        metrics = {str(n): np.exp(generator.normal(0, 1.5, 200)) for n in range(5)}
+        found = of_many(people, metrics, Bootstrap.over(np.repeat(np.arange(50), 4), resamples=100, seed=world), deals=200)
+        said += min(found[name, "pooled"] for name in metrics) <= 0.05
+    assert said <= 5  # 2.5 of 100 are meant
+
+
+def test_of_few_deals_each_is_counted_as_it_is_made_by_hand() -> None:
+    people, scores = np.array([1.0, 2.0, 3.0, 5.0]), np.array([1.0, 3.0, 2.0, 9.0])
+    document = np.array([0, 0, 1, 1])
+    places = of_many_module._dealt(document, seed=3, deals=50)
+    assert {tuple(sorted(one[:2])) for one in places} == {(0, 1), (2, 3)}, "documents change places whole"
+    every = {"m": scores, "again": scores}
+    found = of_many_module._of_deals(people, every, document, seed=3, deals=50)
+    by_hand = [np.corrcoef(people[one], scores)[0, 1] for one in places]
+    spread = np.std(by_hand)
+    highest = [
+        max(pooled / spread, within)
+        for pooled, within in zip(by_hand, _within_of_deals(people, scores, document, places), strict=True)
+    ]
+    own = np.corrcoef(people, scores)[0, 1] / spread
+    assert (
+        found["m", "pooled"] == found["again", "pooled"] == min(1.0, 2 * (1 + sum(one >= own - 1e-9 for one in highest)) / 51)
+    )
+
+
+def _within_of_deals(people: np.ndarray, scores: np.ndarray, document: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """The mean of both documents' correlations in each deal, in its spread."""
+    found = np.array(
+        [np.mean([np.corrcoef(people[one][document == d], scores[document == d])[0, 1] for d in (0, 1)]) for one in places]
+    )
+    return found / found.std()
 
 
 def test_p_of_so_many_is_of_a_correlation_above_0_alone() -> None:

@@ -107,6 +107,15 @@ def test_a_journal_holds_commands_and_digests_and_nothing_of_the_files(files: di
     assert Ran.model_validate(kept["ran"][0]).shown == "perse score"
 
 
+def test_the_password_of_an_address_is_not_repeated_on_the_terminal(files: dict[str, Path], tmp_path: Path) -> None:
+    told: list[str] = []
+    journal = opened(tmp_path / "out", files, 10, told.append)
+    scripted(journal, {})
+    for _ in range(2):
+        journal.once("plan", "model.path=http://me:hunter2pass@host/m")
+    assert len(told) == 2 and "hunter2pass" not in "".join(told) and "***@host/m" in told[0]
+
+
 def test_what_the_others_can_do_without_may_fail(files: dict[str, Path], tmp_path: Path) -> None:
     told: list[str] = []
     journal = opened(tmp_path / "out", files, 10, told.append)

@@ -47,7 +47,10 @@ def here(path: Path | None) -> Path | None:
     place = place_named(path)
     if place.parts[:1] and place.parts[0].startswith("~"):
         raise BadInput(f"the place to write is {path}, and there is no home {place.parts[0]}; give the whole path, from /")
-    return without_detours(place)
+    found = without_detours(place)
+    if found == Path(found.anchor or "?"):
+        raise BadInput(f"the place to write is {found}, the root of the disk; give a folder in it")
+    return found
 
 
 Out = Annotated[Path, typer.Option("--out", callback=here, help="The folder to write, or to continue.", show_default=False)]

@@ -36,6 +36,7 @@ class Taken:
         float | None,
         typer.Option(
             min=0.01,
+            max=1_000_000,
             help="GiB that a judge in a process here keeps for the keys and values of prompts.",
             show_default="2; for vLLM 4 on a CPU, and what is left on a GPU",
         ),

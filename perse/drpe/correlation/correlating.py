@@ -131,7 +131,7 @@ def correlate(selected: Selected, scores: Scores, *, resamples: int, seed: int, 
         rows=rows,
         differences=differences(people[common], compared, draws, seed=seed, beside=beside),
         left_out=left_out,
-        of_many=of_many(people[common], compared, draws),
+        of_many=of_many(people[common], compared, draws, seed=seed),
         resamples=resamples,
         seed=seed,
     )
