@@ -48,7 +48,7 @@ def here(path: Path | None) -> Path | None:
     if place.parts[:1] and place.parts[0].startswith("~"):
         raise BadInput(f"the place to write is {path}, and there is no home {place.parts[0]}; give the whole path, from /")
     found = without_detours(place)
-    if found == Path(found.anchor or "?"):
+    if not found.resolve().name:
         raise BadInput(f"the place to write is {found}, the root of the disk; give a folder in it")
     return found
 
