@@ -21,7 +21,7 @@ def notes(found: Correlations, baselines: Baselines | None) -> tuple[str, ...]:
         f"95% intervals: documents drawn anew with all their candidates, {found.resamples:,} resamples, seed {found.seed}; their ends also reach as far as candidates allow that a method is far off "
         "so rarely that none is here",
         "the method that agrees most was chosen by these candidates, so its correlation is flattered a little: that it agrees is said only where the highest of as many that know "
-        "nothing would rarely be as high (p of so many, at most 0.05); that it is higher is said only where the interval of the paired "
+        "nothing would rarely be as high, in resamples of documents and with people's grades dealt anew (p of so many, at most 0.05); that it is higher is said only where the interval of the paired "
         "difference leaves out 0 and the adjusted p is at most 0.05",
     ]
     said += of_selection(selected)
