@@ -60,17 +60,19 @@ class Settings:
     """Go on without what the engine failed at, instead of stopping."""
 
     def __post_init__(self) -> None:
-        least = {
-            "practice_rounds": 0,
-            "max_iterations": 1,
-            "product_characters": 1,
-            "rewrites": 1,
-            "max_new_tokens": 16,
-            "tries": 1,
+        allows = {
+            "practice_rounds": (0, 1000),
+            "max_iterations": (1, 1000),
+            "product_characters": (1, 10**9),
+            "rewrites": (1, 1000),
+            "max_new_tokens": (16, 10**6),
+            "tries": (1, 1000),
         }
-        for name, smallest in least.items():
+        for name, (smallest, largest) in allows.items():
             if getattr(self, name) < smallest:
                 raise BadInput(f"{name} is {getattr(self, name)}, expected {smallest} or more")
+            if getattr(self, name) > largest:
+                raise BadInput(f"{name} is {getattr(self, name)}, expected {largest:,} or less")
         for name, allowed in (("practice", Practice), ("rewriting", Rewrites), ("best", Best), ("scale", Labels)):
             if getattr(self, name) not in get_args(allowed):
                 raise BadInput(f"{name} is '{getattr(self, name)}', expected one of {', '.join(get_args(allowed))}")

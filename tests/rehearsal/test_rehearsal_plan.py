@@ -108,3 +108,9 @@ def test_an_unknown_method_and_no_samples_are_refused() -> None:
         plan(SAMPLES, ["magic"], Settings(), assumed=Assumed())
     with pytest.raises(BadInput, match="no samples"):
         plan([], ["onlysum"], Settings(), assumed=Assumed())
+
+
+@pytest.mark.parametrize("name", ["rewrites", "practice_rounds", "max_iterations", "tries", "max_new_tokens"])
+def test_a_number_that_no_run_could_end_with_is_refused(name: str) -> None:
+    with pytest.raises(BadInput, match=f"{name} is {10**30}, expected .* or less"):
+        Settings(**{name: 10**30})  # type: ignore[arg-type]

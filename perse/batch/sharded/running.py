@@ -11,7 +11,7 @@ one after the other, until what kills workers stands alone: then it is a row wit
 from __future__ import annotations
 
 import json
-import shutil
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -23,7 +23,7 @@ from perse.batch.sharded.shard import read_answers, rows_of, write_answers
 from perse.batch.sharded.shards import Plan, Shard
 from perse.engines.kind import Identity
 from perse.errors import BadInput, EngineLost
-from perse.files.disk import GrowingFile
+from perse.files.disk import GrowingFile, sweep_temporaries
 from perse.files.runlog import read_lines
 from perse.judgement import Judgement, Status
 from perse.questions import Question
@@ -74,8 +74,14 @@ class Places:
         return {path.stem for path in (self.run / "shards").glob("??/*.parquet")}
 
     def sweep(self, shard: Shard) -> None:
-        """Remove what was kept of a shard's parts, once it is whole."""
-        shutil.rmtree(self.run / "pieces" / shard.id, ignore_errors=True)
+        """Remove what was kept of a shard's parts, once it is whole, and nothing that a person put there."""
+        kept = self.run / "pieces" / shard.id
+        for path in kept.glob("*.parquet"):
+            if re.fullmatch(r"\d+-\d+", path.stem):
+                path.unlink(missing_ok=True)
+        sweep_temporaries(kept)
+        with suppress(OSError):  # not there, or somebody's files are in it
+            kept.rmdir()
         self.attempts(shard).unlink(missing_ok=True)
 
 

@@ -23,7 +23,7 @@ def plan(
     samples: Samples = None,
     constants: Constants,
     answer_tokens: Annotated[int, typer.Option(min=1, max=1_000_000, help="How long an answer is assumed to be.")] = 200,
-    iterations: Annotated[int, typer.Option(min=1, help="In which a supervisor is assumed to pass a response.")] = 2,
+    iterations: Annotated[int, typer.Option(min=1, max=1000, help="In which a supervisor is assumed to pass a response.")] = 2,
     context: options.Context = None,
     rates: Rates,
     scored: Annotated[bool, typer.Option("--scored/--not-scored", help="Whether `perse rehearsal score` is counted.")] = True,

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -206,6 +207,21 @@ def test_a_row_that_kills_workers_is_found_by_halves_and_all_others_are_judged(t
     [bad] = [line for line in map(json.loads, (tmp_path / "all.jsonl").read_text().splitlines()) if line["status"] != "ok"]
     assert bad["id"] == some[5].id and bad["error"] == "2 workers died while they were asked about this example alone"
     assert not (tmp_path / "pieces" / shard.id).exists()
+
+
+def test_what_a_person_put_among_the_parts_of_a_shard_stays(tmp_path: Path) -> None:
+    plan = planned(tmp_path, examples(1, 4))
+    places, [shard] = Places(tmp_path), plan.shards
+    worked(tmp_path, plan, asker())
+    piece = places.piece(shard, 0, 2)
+    piece.parent.mkdir(parents=True)
+    shutil.copy(places.answers(shard), piece)
+    notes = [piece.with_name(name) for name in ("thesis.txt", "my-own.parquet")]
+    for note in notes:
+        note.write_text("mine")
+    places.answers(shard).unlink()
+    worked(tmp_path, plan, asker())
+    assert places.done(shard) and [note.read_text() for note in notes] == ["mine", "mine"] and not piece.exists()
 
 
 def test_what_ends_a_worker_for_another_reason_is_no_death_over_its_rows(tmp_path: Path) -> None:
