@@ -5,6 +5,7 @@ Loading any judge gives the same three: its engine, its renderer and its identit
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -75,7 +76,7 @@ def portable(name: str) -> str:
     folder is named with the run, or all judges would be called `merged`."""
     if not place_named(name).is_dir():
         return name
-    folder = place_named(name).resolve()
+    folder = Path(os.path.realpath(place_named(name)))
     run = run_around(folder)
     return f"{run.name}/{folder.name}" if run else folder.name
 

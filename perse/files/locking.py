@@ -67,7 +67,13 @@ def locked(target: Path) -> Iterator[None]:
 
 
 def lock_path(target: Path) -> Path:
-    """Beside `target`; in it where it is there and nothing can be written beside it, as where a volume is mounted."""
+    """Beside `target`; in it where it is there and nothing can be written beside it, as where a volume is mounted.
+
+    Raises:
+        BadInput: it is the root of the disk.
+    """
+    if not target.name:
+        raise BadInput(f"{target} is the root of the disk, where perse writes nothing; give a folder in it")
     beside = target.with_name(f".{target.name}{SUFFIX}")
     return target / SUFFIX if target.is_dir() and not os.access(target.parent, os.W_OK) else beside
 

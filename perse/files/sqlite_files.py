@@ -24,7 +24,7 @@ def refuse_foreign_leftovers(path: Path) -> None:
     Raises:
         BadInput: a file beside `path` is none that perse leaves: SQLite would delete or overwrite another one by it.
     """
-    file = path.resolve()  # where a link leads SQLite, too, looks beside what it leads to
+    file = Path(os.path.realpath(path))  # where a link leads SQLite, too, looks beside what it leads to
     for beside in (file.with_name(file.name + ending) for ending in ENDINGS):
         try:
             found = beside.lstat()

@@ -146,7 +146,7 @@ class ServeConfig(Section):
 
     @property
     def more_adapters(self) -> Path | None:
-        return Path(self.adapters_from).resolve() if self.adapters_from else None
+        return Path(os.path.realpath(self.adapters_from)) if self.adapters_from else None
 
     @property
     def key_file(self) -> Path | None:

@@ -23,7 +23,9 @@ from perse.commands.options import building, here, judging, kgds, training
 from perse.commands.options.grouping import grouped
 from perse.errors import BadInput
 from perse.evaluation.stats.results import Resample
+from perse.files.locking import locked
 from perse.kgds.benchmark import PARADIGMS, PATTERNS
+from perse.settings.serving import load_config
 from perse.training.planning.hardware import CPU, GPUS
 
 SCORE = ("score", "--examples", "x", "--judge", "j", "--out", "o")
@@ -293,6 +295,15 @@ def test_an_empty_place_to_write_is_refused_by_every_command(
 def test_the_root_of_the_disk_is_no_place_to_write(root: str) -> None:
     with pytest.raises(BadInput, match="the root of the disk; give a folder in it"):
         options.here(Path(root))
+
+
+def test_links_that_lead_in_a_circle_are_places_like_others_until_they_are_opened(tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    assert options.here(loop) == loop
+    assert load_config("embedded", [f"adapters_from={loop}"]).more_adapters == loop
+    with pytest.raises(BadInput, match="the root of the disk"), locked(Path("/")):
+        pass
 
 
 def test_a_folder_may_have_colons_in_its_name(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ what a small weight leaves over is carried on.
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -23,9 +24,9 @@ def refuse_twice(data: Data) -> None:
     Raises:
         BadInput: a set is named twice.
     """
-    seen = {Path(data.path).resolve()}
+    seen = {os.path.realpath(data.path)}
     for mixed in data.mix:
-        place = Path(mixed.path).resolve()
+        place = os.path.realpath(mixed.path)
         if place in seen:
             raise BadInput(
                 f"data.mix names {mixed.path}, which is named already; give each set once, with its whole weight (that of data.path is 1)"
