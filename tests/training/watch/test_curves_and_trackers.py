@@ -201,9 +201,8 @@ def test_tensorboard_that_cannot_write_any_more_is_left_out_and_training_goes_on
     write, written = writers.write, []
 
     def full_for_a_while(self: Any, record: bytes) -> None:
-        if (
-            b"train/loss" in record and not written
-        ):  # of a step: what is written as training begins may be late, in a thread of its own
+        # Of a step: what is written as training begins may be late, in a thread of its own.
+        if b"train/loss" in record and not written:
             written.append(record)
             raise OSError(28, "No space left on device")
         write(self, record)
