@@ -210,7 +210,13 @@ def order_gaps(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
         if len(values):
             row = next((row for row in evaluation.rows if row.judge == judge and "order_consistency" in row.columns), None)
             same = f"; it names the same text either way in {_percent(row.columns['order_consistency'])}" if row else ""
-            said.append(f"P(A) of {judge} moves by {values.mean():.2f} on average, over {len(values)} pairs{same}")
+            if np.isnan(runs[judge].distributions).any(axis=1).all():
+                said.append(
+                    f"{judge} gives labels alone: of {len(values)} pairs it chooses another in {values.mean():.0%} when the two are swapped, "
+                    "what a temperature above 0 samples included"
+                )
+            else:
+                said.append(f"P(A) of {judge} moves by {values.mean():.2f} on average, over {len(values)} pairs{same}")
     height = panel_height(len(runs)) - (0.5 if len(runs) == 1 else 0)
     rows: list[tuple[Cell, ...]] = [(judge, *map(int, np.histogram(values, bins=edges)[0])) for judge, values in gaps.items()]
     return draw(name, paint, height=height, title=title, alt=f"{listed(said)}.", header=header, rows=rows)

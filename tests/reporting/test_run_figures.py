@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from figure_builders import GOLD, NEAR, SCORES, by_name, column, evaluation, scores
+from figure_builders import GOLD, NEAR, SCORES, by_name, choices, column, evaluation, scores
 
 from perse.drawing.figure import Figure
 from perse.evaluation.stats.results import Difference, Spent
@@ -15,6 +15,7 @@ from perse.results.result import Estimate, Interval
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
+from perse.reporting.choice_figures import order_gaps
 from perse.reporting.reviewer_figures import within
 from perse.reporting.run_figures import failures, run_figures, tokens
 from perse.reporting.score_figures import calibration, confusions, distributions, numbered
@@ -207,6 +208,14 @@ def test_pairs_tell_aspects_positions_and_gaps(pairwise: dict[str, Figure]) -> N
         in pairwise["confusion"].alt
     )
     assert "P(A) of ours moves by 0.25 on average, over 48 pairs" in pairwise["order-gap"].alt
+
+
+def test_of_a_judge_of_pairs_that_gives_labels_alone_no_probability_is_said_to_move() -> None:
+    run = choices("ours")
+    alone = replace(run, distributions=np.full_like(run.distributions, np.nan), order_gap=(np.arange(48) % 2).astype(float))
+    alt = order_gaps({"ours": alone}, evaluation(alone)).alt
+    assert "of 48 pairs it chooses another in 50% when the two are swapped, what a temperature above 0 samples included" in alt
+    assert "P(A)" not in alt
 
 
 @pytest.mark.parametrize("told", [True, False])

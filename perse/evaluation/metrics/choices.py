@@ -63,7 +63,12 @@ PAIRS = (
         chance=0.5,
     ),
     Metric(
-        "order_gap", "order gap", "lower", "how far P(A) moves when the two are swapped", CHOICES, _of_judgements(_order_gaps)
+        "order_gap",
+        "order gap",
+        "lower",
+        "how far P(A) moves when the two are swapped; of labels alone how often another is chosen then, sampling at a temperature above 0 included",
+        CHOICES,
+        _of_judgements(_order_gaps),
     ),
     Metric(
         "order_consistency",
