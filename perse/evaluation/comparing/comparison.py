@@ -18,7 +18,6 @@ from perse.errors import BadInput
 from perse.evaluation.alignment import Fold, align
 from perse.evaluation.comparing.added import Added, comparable
 from perse.evaluation.comparing.results import (
-    LEVEL,
     NOTHING_ANSWERED,
     NOTHING_ORDERED,
     Comparison,
@@ -148,7 +147,6 @@ def compare(
             *crossed(items.examples, two_way=two_way),
             *([P_BY_REVIEWERS] if two_way else ()),
             *_draws(pairings),
-            *_too_many(pairings, permutations),
         ),
     )
 
@@ -467,15 +465,6 @@ def _asked(given: Sequence[Judgement], common: Sequence[Judgement]) -> JudgedIte
         ok=sum(judgement.status is Status.OK for judgement in common),
         failed={one: counted[one] for one in Status if one is not Status.OK and counted[one]},
     )
-
-
-def _too_many(pairings: Sequence[Pairing], permutations: int) -> list[str]:
-    """Drawn exchanges give no p below 1 / (permutations + 1), which Holm multiplies."""
-    drawn = [contrast.p for pairing in pairings for contrast in pairing.contrasts if contrast.p is not None]
-    if len(drawn) <= LEVEL * (permutations + 1):
-        return []
-    enough = int(np.ceil(len(drawn) / LEVEL))
-    return [f"{permutations} permutations are too few to show any of {len(drawn)} differences; give {enough} or more"]
 
 
 def _draws(pairings: Sequence[Pairing]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perse.evaluation.comparing.results import LEVEL, Comparison, Pairing
-from perse.evaluation.comparing.words import MAE, beyond, p_shown
+from perse.evaluation.comparing.words import MAE, beyond, p_shown, too_many
 from perse.evaluation.metrics import lower_is_better, title_of
 from perse.evaluation.stats.shares import share_note
 from perse.results.result import Cell, Result, Table
@@ -18,7 +18,13 @@ def comparison_result(comparison: Comparison) -> Result:
     return Result(
         name="compare",
         asks="Is one judge better than another, and than the baselines?",
-        answer="\n".join(f"{pairing.verdict}." for pairing in comparison.pairings),
+        answer="\n".join(
+            f"{said}."
+            for said in (
+                *too_many(comparison.pairings, comparison.permutations),
+                *(pairing.verdict for pairing in comparison.pairings),
+            )
+        ),
         tables=(
             _runs(comparison),
             _baselines(comparison),

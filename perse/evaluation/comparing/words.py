@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 
-from perse.evaluation.comparing.results import LEVEL, Contrast
+from perse.evaluation.comparing.results import LEVEL, Contrast, Pairing
 from perse.evaluation.metrics import lower_is_better, title_of
 from perse.evaluation.stats.unseen import none_of
 from perse.evaluation.verdict import CONSTANT, IN_WORDS, ON_THESE_TEXTS, ROUNDED
@@ -161,3 +162,12 @@ def _told(contrasts: Sequence[Contrast]) -> str:
     """The first metric with its numbers, and the names of the others that agree."""
     others = [title_of(contrast.metric) for contrast in contrasts[1:]]
     return _numbers(contrasts[0]) + (f"; also in {', '.join(others)}" if others else "")
+
+
+def too_many(pairings: Sequence[Pairing], permutations: int) -> list[str]:
+    """That nothing can be shown, where it cannot: drawn exchanges give no p below 1 / (permutations + 1), which Holm multiplies."""
+    drawn = [contrast.p for pairing in pairings for contrast in pairing.contrasts if contrast.p is not None]
+    if len(drawn) <= LEVEL * (permutations + 1):
+        return []
+    enough = ceil(len(drawn) / LEVEL - 1e-9)
+    return [f"{permutations} permutations are too few to show any of {len(drawn)} differences; give {enough} or more"]

@@ -356,7 +356,8 @@ def test_a_judge_that_says_something_else_of_few_texts_alone_has_no_interval_tha
 def test_too_few_permutations_for_so_many_differences_are_told() -> None:
     result = compared(judges(a=2, b=2, c=2, d=2), permutations=500)
     assert result.family == 46  # 10 pairings of 5 metrics; the average of a reader orders none of their texts
-    assert any("500 permutations are too few to show any of 46 differences; give 920 or more" in note for note in result.notes)
+    told = comparison_result(result).answer
+    assert told.startswith("500 permutations are too few to show any of 46 differences; give 920 or more.\n")
 
 
 @pytest.mark.slow
