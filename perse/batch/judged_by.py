@@ -33,7 +33,12 @@ def judged_by(folder: Path) -> Mapping[str, Any]:
         told = read_object(folder / JUDGE, remedy="score again").get("judge") if (folder / JUDGE).is_file() else None
     else:
         told = manifest.get("run", {}).get("judge")
-    return told if isinstance(told, Mapping) else {}
+    if not isinstance(told, Mapping):
+        return {}
+    if "model" not in told and isinstance(told.get("name"), str):  # as an older perse wrote it
+        model, _, adapter = told["name"].partition("+")
+        return {**told, "model": model, "adapter": adapter or None}
+    return told
 
 
 def weights_of(judge: Mapping[str, Any]) -> str | None:
@@ -47,7 +52,9 @@ def judge_places(folder: Path) -> list[Path]:
     told = read_manifest(folder).get("context", {}).get("judge")
     if isinstance(told, str):
         return list(parse_judge(told).folders)
-    parts = [told.get(part) for part in ("model", "adapter")] if isinstance(told, Mapping) else []
+    if not isinstance(told, Mapping):  # an older perse named the judge by its places
+        told = judged_by(folder)
+    parts = [told.get(part) for part in ("model", "adapter")]
     return [place_named(part) for part in parts if isinstance(part, str) and part]
 
 
