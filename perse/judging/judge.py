@@ -37,6 +37,7 @@ from perse.questions.base import ListedQuestion
 from perse.records import Asked, SeveralAsked
 from perse.rendering.prompt import Renderer, TextRenderer
 from perse.scale import OwnScale
+from perse.secrets import redact
 from perse.stacking.beside import refuse_damaged, stacking_of
 from perse.stacking.file import Stacking, for_manifest
 
@@ -125,7 +126,7 @@ class Judge:
         """That the judge is asked in words and why, in a sentence; empty for one that gives exact distributions."""
         if self.engine.capabilities.exact_distribution:
             return ""
-        why = self.in_words or "its engine gives none"
+        why = redact(self.in_words or "its engine gives none")  # a gateway's address may hold a key in its path
         if most := self.engine.settings.get("likeliest"):
             return f"asked in words: distributions from the {most} likeliest tokens alone (exact: false; null where labels are missing), because {why}"
         return f"asked in words: no distributions, because {why}"

@@ -290,6 +290,16 @@ def test_a_judge_that_loses_its_distributions_behind_a_proxy_says_so_and_why(ser
     assert "does not say how many tokens m takes" in Judge.load(f"openai:{server.url}").without_distributions
 
 
+def test_why_a_judge_has_no_distributions_is_said_without_a_key_in_its_address(
+    server: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-abcd1234EFGH5678ijkl")
+    listing(server, {"id": "m", "owned_by": "openai"})
+    judge = Judge.load(f"openai:{server.url}")
+    judge.in_words = judge.in_words.replace(server.url, "http://gateway/sk-abcd1234EFGH5678ijkl/v1")
+    assert "because http://gateway/***/v1 lists m as owned by" in judge.without_distributions
+
+
 def test_commands_that_judge_say_at_the_start_that_there_are_no_distributions(server: Stub, tmp_path: Path) -> None:
     listing(server, {"id": "m", "owned_by": "openai"})
     server.routes["POST /v1/chat/completions"] = lambda _: said("[Review] Fine.\n[Score] 10")
