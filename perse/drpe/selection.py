@@ -79,7 +79,7 @@ def select(documents: Documents, *, which: Which = "extremes", dimensions: Seque
     items = [item for of_one in enough for item in (of_one if which == "all" else extremes(of_one))]
     if not items:
         raise BadInput(
-            f"none of the {len(scored)} documents has {BEST + WORST} candidates with people's scores of {', '.join(chosen)}; give --candidates all, or other data"
+            f"none of the {len(scored)} documents has {BEST + WORST} candidates with people's scores of {', '.join(chosen)}; give documents with more (or correlate them with --candidates all)"
         )
     return Selected(
         items=tuple(items),

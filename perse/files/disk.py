@@ -130,11 +130,13 @@ def write_first(path: Path, text: str) -> bool:
     Raises:
         SaveFailed: it is not made.
     """
-    own = path.with_name(f".{path.name}.{secrets.token_hex(4)}")  # linked when it is whole, so that nobody reads half of it
     with writing(path):
+        own, file = _temporary(path)  # linked when it is whole, so that nobody reads half of it
         try:
-            own.write_text(without_keys(text), encoding="utf-8")
-            os.link(own, path)
+            with file:
+                file.write(without_keys(text).encode())
+                file.flush()
+                os.link(own, path)  # while it is locked
         except FileExistsError:
             return False
         finally:

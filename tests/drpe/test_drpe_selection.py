@@ -78,7 +78,7 @@ def test_a_chosen_dimension_is_what_people_s_mean_is_of() -> None:
 def test_documents_without_people_s_scores_are_refused_with_what_to_do() -> None:
     with pytest.raises(BadInput, match="no candidate has people's scores"):
         select(documents(document("d", candidate("A"))))
-    with pytest.raises(BadInput, match="none of the 1 documents has 4 candidates .* give --candidates all"):
+    with pytest.raises(BadInput, match="none of the 1 documents has 4 candidates .* give documents with more"):
         select(documents(graded("d", {"A": 1})))
 
 

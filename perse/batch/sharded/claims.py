@@ -25,7 +25,7 @@ from pathlib import Path
 
 from perse.batch.sharded.shards import SHARD_ID
 from perse.errors import BadInput
-from perse.files.disk import refuse_link, write_first, writing
+from perse.files.disk import refuse_link, sweep_temporaries, write_first, writing
 from perse.formats.json_text import parsed
 from perse.formats.plain_files import own_text
 
@@ -79,6 +79,7 @@ class Claims:
         refuse_link(folder)
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
+        sweep_temporaries(folder)
 
     def begin(self) -> threading.Thread:
         """Signs of life are given for all that is held, from now on."""
