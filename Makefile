@@ -16,6 +16,8 @@ ifeq ($(OMP_WAIT_POLICY)$(KMP_BLOCKTIME),)
 export GOMP_SPINCOUNT ?= 1000
 endif
 export TOKENIZERS_PARALLELISM := false
+# Tests start hundreds of processes: to compile every module in each takes minutes.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup versions vllm browser demo servers test slow test-avx2 test-gpu site licences integration long integration-avx2 cluster shown mutants lint format types check clean
 

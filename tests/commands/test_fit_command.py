@@ -327,7 +327,7 @@ def test_the_server_in_vllm_applies_it_as_the_embedded_one_does(
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("engine", ["transformers", "vllm"])
+@pytest.mark.parametrize("engine", ["transformers", pytest.param("vllm", marks=pytest.mark.long)])
 def test_a_server_that_a_person_starts_applies_what_lies_beside_its_model(
     engine: str, fitted: Path, stacked_run: Path, judge: Path, tmp_path: Path
 ) -> None:

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.integration
 
 VLLM_HERE = pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed; `make vllm` does it")
 ENGINES = [pytest.param("vllm", marks=VLLM_HERE), "transformers"]
+IN_VLLM_LONG = pytest.param("vllm", marks=[VLLM_HERE, pytest.mark.long])
 ADMIN = "an administrator's key of the tests"
 SETTINGS = JudgeSettings(temperature=0, max_new_tokens=4)
 REQUESTS, CLIENTS = int(os.environ.get("PERSE_LOAD", "2000")), 64
@@ -89,7 +90,7 @@ def memory_of(server: Server) -> int:
     return sum(one.memory_info().rss for one in (process, *process.children(recursive=True)))
 
 
-@pytest.mark.parametrize("server", [pytest.param("vllm", marks=[VLLM_HERE, pytest.mark.long]), "transformers"], indirect=True)
+@pytest.mark.parametrize("server", [IN_VLLM_LONG, "transformers"], indirect=True)
 def test_two_thousand_requests_of_sixty_four_clients_are_each_answered_as_offline(
     server: tuple[Server, str], folder: Path
 ) -> None:
@@ -297,7 +298,7 @@ def test_what_is_counted_is_shown_beside_the_engines_own_numbers(server: tuple[S
         assert name in text, name
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [IN_VLLM_LONG, "transformers"])
 def test_sigterm_under_load_loses_no_request(engine: str, folder: Path, tmp_path: Path) -> None:
     settings = [f"model={folder}", "dtype=float32", "temperature=1.5", "max_new_tokens=300"]
     items = [asked_of(one) for one in pointwise_examples(4, 2)]

@@ -33,8 +33,7 @@ LONG = partial(pytest.param, marks=pytest.mark.long)
 """A further way of dividing what another has shown already: `make long`."""
 
 WAYS = [
-    ("full", "zero3"),
-    *(LONG("full", way) for way in ("ddp", "zero2", "zero3_offload", "fsdp2")),
+    *(LONG("full", way) for way in ("zero3", "ddp", "zero2", "zero3_offload", "fsdp2")),
     ("lora", "fsdp2"),
     LONG("lora", "zero3"),  # test_two_ranks.py has DDP
 ]
@@ -175,6 +174,7 @@ def test_two_devices_train_what_one_process_does_and_either_goes_on_from_the_oth
         assert apart(two, again) < TRAINED_WEIGHTS
 
 
+@pytest.mark.long
 def test_what_one_process_wrote_is_gone_on_with_by_two(
     alone: dict[str, Path], tiny_model_folder: Path, data: Path, tmp_path: Path
 ) -> None:

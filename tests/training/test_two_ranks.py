@@ -51,7 +51,11 @@ def logged(run: Path, what: str) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    ("more", "variants"), [((), ((), ("train.gradient_checkpointing=true",))), (("lora=null",), ((),))], ids=["lora", "full"]
+    ("more", "variants"),
+    [
+        pytest.param((), ((), ("train.gradient_checkpointing=true",)), id="lora"),
+        pytest.param(("lora=null",), ((),), id="full", marks=pytest.mark.long),
+    ],
 )
 def test_two_ranks_train_what_one_does(
     tiny_model_folder: Path, tmp_path: Path, more: tuple[str, ...], variants: tuple[tuple[str, ...], ...]

@@ -343,7 +343,8 @@ def test_a_catalogue_is_judged_by_the_command_and_its_best_texts_are_written(tmp
     assert evaluated.returncode == 2 and "which have no true answers to compare with" in " ".join(evaluated.stderr.split())
 
 
-@pytest.mark.slow
+@pytest.mark.integration
+@pytest.mark.long
 def test_a_thousand_million_pairs_are_planned_and_read_in_little_memory_and_small_files(tmp_path: Path) -> None:
     script = f"""
 import resource
