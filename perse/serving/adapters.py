@@ -68,10 +68,14 @@ class More:
         """The model of a wanted adapter.
 
         Raises:
-            NotThere: no such folder.
+            NotThere: no such folder, or what they are in is gone.
             BadInput: it holds no adapter of this model.
         """
-        inside = {entry.name: entry for entry in self.folder.iterdir() if entry.is_dir() and not entry.name.startswith(".")}
+        try:
+            entries = [*self.folder.iterdir()]
+        except OSError as error:
+            raise NotThere(f"adapters_from={self.folder} cannot be read any more ({error.strerror}); put it back") from None
+        inside = {entry.name: entry for entry in entries if entry.is_dir() and not entry.name.startswith(".")}
         if wanted.folder not in inside:
             listed = ", ".join(sorted(inside)[:20]) or "nothing"
             raise NotThere(f"adapters_from has no folder '{wanted.folder[:200]}'; there are {listed}")

@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 from perse.answering.base import JudgeSettings
 from perse.serving.adapters import More, Wanted
 from perse.serving.embedded import embedded_app, embedded_models
+from perse.serving.problems import NotThere
 from perse.serving.service import Model
 
 ADMIN = "an administrator's key"
@@ -64,6 +65,18 @@ def test_a_plain_name_names_an_adapter_once(served: Any, name: str) -> None:
     assert again.status_code == 400 and f"'{name}' is served already" in again.text
     assert more.loaded == ["x"]
     assert [one["id"] for one in http.get("/v1/models").json()["data"]] == ["tiny", name]
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_where_the_folder_of_adapters_is_gone_or_another_file_it_is_said(
+    gone: bool, tiny_model_folder: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "adapters"
+    if not gone:
+        place.write_text("no folder", encoding="utf-8")
+    more = More(place, tiny_model_folder, lambda name, adapter: pytest.fail("nothing is to be loaded"))
+    with pytest.raises(NotThere, match=r"adapters_from=.*/adapters cannot be read any more \(.*\); put it back"):
+        more.load(Wanted(name="second", folder="x"))
 
 
 def test_of_two_administrators_who_give_one_name_at_once_one_is_refused_before_anything_is_loaded(served: Any) -> None:
