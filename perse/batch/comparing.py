@@ -29,6 +29,8 @@ from perse.scale import stands_as
 
 IN_PROMPT = "as prompted"
 """The aspect of pairs whose prompt alone names it."""
+NOT_OWN = "not the readers' own"
+_OTHERS = {"shuffled": "the readers' own reviews behind the wrong texts"}
 OWN = "own"
 """The name in a run's manifest of profiles that are the readers' own (`perse.data.variants.profile_variants`)."""
 
@@ -55,8 +57,13 @@ class _Named:
     name: str
     folder: Path
     run: ScoredRun
-    own: bool
-    """Whether readers were shown their own profiles, as far as the manifest tells; not others' (see `data.variants.profile_variants`)."""
+    profile: str
+    """What was shown in the place of a profile, as far as the manifest tells (see `data.variants.profile_variants`)."""
+
+    @property
+    def own(self) -> bool:
+        """Whether readers were shown their own profiles."""
+        return self.profile == OWN
 
 
 def judges_and_folds(
@@ -95,7 +102,7 @@ def gather(folders: Sequence[Path], train_data: Path | None = None) -> Gathered:
     missing: list[str] = []
     notes: list[str] = []
     for fold, runs in by_fold.items():
-        named = [_Named(name, folder, run, _shows_own(folder)) for name, (folder, run) in zip(names, runs, strict=True)]
+        named = [_Named(name, folder, run, _shown_in(folder)) for name, (folder, run) in zip(names, runs, strict=True)]
         examples, found = _merged(named)
         found += [f"{one.name}: {one.run.caution}" for one in named if one.run.caution]
         notes += [note if fold is None else f"fold {fold}: {note}" for note in found]
@@ -123,8 +130,8 @@ def refuse_twice(folders: Sequence[Path]) -> None:
         seen.add(place)
 
 
-def _shows_own(folder: Path) -> bool:
-    return bool(read_manifest(folder).get("context", {}).get("profile", OWN) == OWN)
+def _shown_in(folder: Path) -> str:
+    return str(read_manifest(folder).get("context", {}).get("profile", OWN))
 
 
 def _merged(runs: Sequence[_Named]) -> tuple[list[Example], list[str]]:
@@ -193,7 +200,7 @@ def _entries(named: _Named) -> str:
     if sizes == {0}:
         return "no profile"
     number = f"{_profile_size(named.run.examples):.1f} on average" if len(sizes) > 1 else str(*sizes)
-    return number if named.own else f"{number}, not the readers' own"
+    return number if named.own else f"{number}, {_OTHERS.get(named.profile, NOT_OWN)}"
 
 
 def _training_side(runs: Sequence[ScoredRun], train_data: Path | None) -> tuple[Sequence[Example] | None, str | None]:

@@ -130,6 +130,9 @@ def test_the_readers_own_profiles_are_read_by_baselines_not_those_of_others(tmp_
     [note] = gather([shots, run(tmp_path / "own")]).notes
     assert note == "profiles differ: own showed 3, shots 5, not the readers' own; baselines read those of own"
     assert gather([shots]).notes == ("shots showed 5, not the readers' own; baselines read those of shots",)
+    turned = run(tmp_path / "turned", profile="shuffled")
+    [note] = gather([turned]).notes
+    assert note == "turned showed 3, the readers' own reviews behind the wrong texts; baselines read those of turned"
 
 
 def test_runs_of_parts_of_a_data_set_are_compared_on_what_they_share(tmp_path: Path) -> None:

@@ -141,13 +141,21 @@ def _adds(what: str, gains: Mapping[str, Estimate], together: Estimate, own: Map
         within = gains[_WITHIN]
         inside = shown(within, digits=_DIGITS) if within.above_zero else f"not shown ({shown(within, digits=_DIGITS)})"
         if within.above_zero and not own[_WITHIN].above_zero:
-            inside += f", though by itself it is not shown to order a reader's texts ({shown(own[_WITHIN], digits=_DIGITS)}): it may only mend what the numbers do there"
+            inside += f", though by itself it {_alone(own[_WITHIN])}"
         return (
             f"{capital} adds {value} of Kendall's tau-b to the numbers that need no judge{where}; within each reader {inside}."
         )
     if gain.below_zero:
         return f"{capital} adds nothing to the order of texts by the numbers that need no judge{where}: with it Kendall's tau-b changes by {value}."
     return f"{capital} is not shown to add anything to the order of texts by the numbers that need no judge: {value} of Kendall's tau-b."
+
+
+def _alone(own: Estimate) -> str:
+    """What a judge does within readers that by itself does not order their texts, and how it adds to that of the numbers all the same."""
+    value = shown(own, digits=_DIGITS)
+    if own.below_zero:
+        return f"orders a reader's texts the wrong way round ({value}): what is fitted may turn that, or only mend what the numbers do there"
+    return f"is not shown to order a reader's texts ({value}): it may only mend what the numbers do there"
 
 
 def _than(other: str, gain: Estimate, reached: Estimate, where: str) -> str:

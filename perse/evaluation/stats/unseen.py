@@ -86,7 +86,8 @@ def of_errors(
     worst = farthest(gold, lowest=min(float(one.min()) for one in seen), highest=max(float(one.max()) for one in seen))
     more = [(weight, none_of(items) * max(0.0, worst - float(np.abs(gold - said).mean()))) for weight, said in sides]
     down, up = (sum(abs(weight) * one for weight, one in more if (weight > 0) == above) for above in (False, True))
-    return joined(value, interval, down=down, up=up)
+    reaching = joined(value, interval, down=down, up=up)
+    return reaching if any(weight < 0 for weight, _ in sides) else _not_below_0(reaching)
 
 
 def of_error(found: Estimate, gold: FloatArray, predicted: FloatArray) -> Estimate:
@@ -102,11 +103,16 @@ def of_bounded(value: float, interval: Interval, *, items: int, least: float, mo
 
 
 def of_mean(found: Estimate, most: FloatArray) -> Estimate:
-    """The mean of something of which less is better whose interval knows that other items may have the `most` that these could have had, (n,)."""
+    """The mean of something of which less is better, and nothing is below 0, whose interval knows that other items may have the `most` that these could have had, (n,)."""
     if found.value is None or found.items == 0:
         return found
     more = none_of(found.items) * max(0.0, float(most.mean()) - found.value)
-    return found.model_copy(update={"interval": joined(found.value, found.interval, up=more)})
+    return found.model_copy(update={"interval": _not_below_0(joined(found.value, found.interval, up=more))})
+
+
+def _not_below_0(interval: Interval) -> Interval:
+    """Where texts are drawn, too, what is usual is moved to a wider spread, beyond what an error can be."""
+    return interval if interval.low is None else interval.model_copy(update={"low": max(0.0, interval.low)})
 
 
 def farthest(gold: FloatArray, *, lowest: float, highest: float) -> float:

@@ -86,6 +86,19 @@ def test_of_a_judge_that_knows_leniency_alone_what_it_adds_is_said_not_to_be_sho
 
 
 @pytest.mark.slow
+def test_a_judge_that_orders_texts_the_wrong_way_round_is_told_so_beside_what_it_adds(train: list[PointwiseExample]) -> None:
+    examples, judgements = world(60, seed=2, knows=2, each=8)
+    turned = []
+    for one in judgements:
+        assert one.distribution is not None
+        labels = dict(zip(one.distribution, reversed(one.distribution.values()), strict=True))
+        turned.append(Judgement.model_validate({**one.model_dump(), "distribution": labels, "expected": None}))
+    answer = said(examples, turned, train)
+    assert "adds +" in answer and "within each reader +" in answer
+    assert ", though by itself it orders a reader's texts the wrong way round (-0." in answer
+
+
+@pytest.mark.slow
 def test_where_profiles_hold_a_readers_other_texts_a_judge_of_leniency_is_not_credited_with_an_order_of_them(
     train: list[PointwiseExample],
 ) -> None:

@@ -10,8 +10,8 @@ from perse.evaluation.metrics import METRICS
 from perse.evaluation.metrics.samples import Scored
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.ordinal import qwk_of_tables
-from perse.evaluation.stats.unseen import joined, none_among, none_of, of_bounded, of_errors
-from perse.results.result import Interval
+from perse.evaluation.stats.unseen import joined, none_among, none_of, of_bounded, of_errors, of_mean
+from perse.results.result import Estimate, Interval
 from perse.scale import SCORES
 
 READER = np.repeat(np.arange(40), 8)
@@ -52,6 +52,15 @@ def test_an_error_that_is_the_same_of_nearly_all_may_be_larger_of_others() -> No
     interval = BOOTSTRAP.one("mae", GOLD, near).interval
     assert interval.low is not None and interval.high is not None
     assert 0.42 < interval.low < 0.45 and 0.5 < interval.high < 0.56
+
+
+def test_an_error_of_texts_that_are_drawn_too_is_never_below_0_and_a_difference_may_be() -> None:
+    low = Interval(low=-0.01, high=0.4)
+    gold, right = np.array([1.0, 2.0, 3.0] * 10), np.array([1.0, 2.0, 3.1] * 10)
+    assert of_errors(0.03, low, gold, [(1.0, right)], items=30).low == 0
+    assert (of_errors(0.03, low, gold, [(1.0, right), (-1.0, gold)], items=30).low or 0) < 0
+    found = of_mean(Estimate(value=0.03, interval=low, items=30), np.full(30, 2.0))
+    assert found.interval.low == 0 and (found.interval.high or 0) >= 0.4
 
 
 def test_an_ordinary_correlation_hardly_changes() -> None:
