@@ -49,8 +49,8 @@ _ONLY_POOLED = (
 
 
 _WITHIN_ONLY = (
-    "Over all readers together {rule}. Within one reader's texts the judge is ahead of the unpersonalized row: of use there, if you do not compare "
-    "readers by it."
+    "Over all readers together {rule}. Within one reader's texts the judge is ahead of the unpersonalized row: look whether another row that costs "
+    "nothing is as far ahead there before you use it for that, and do not compare readers by it."
 )
 _AVERAGE = "a rule which does not read the text may do as well or better, since it knows who is lenient"
 _CHANCE = "chance may do as well or better: the judge may be wrong about who is lenient"

@@ -471,4 +471,6 @@ def _draws(pairings: Sequence[Pairing]) -> list[str]:
     by_label = [f"{pairing.one} and {pairing.other}" for pairing in pairings if pairing.reading == "label"]
     if not by_label:
         return []
-    return [f"compared by label, which is one random draw, since not every answer has a distribution: {'; '.join(by_label)}"]
+    return [
+        f"compared by label, which at a temperature above 0 is one random draw, since not every answer has a distribution: {'; '.join(by_label)}"
+    ]

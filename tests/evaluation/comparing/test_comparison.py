@@ -198,7 +198,10 @@ def test_labels_are_compared_where_a_judge_has_no_distributions() -> None:
     both = judges(one=2)
     result = compared({**both, "api": labelled([5, 6, 7, 8] * 30)}, metrics=["kendall"])
     assert [each.reading for each in result.pairings] == ["label", "expected", "label"]
-    assert any(note.startswith("compared by label") and "api and one" in note for note in result.notes)
+    assert any(
+        note.startswith("compared by label, which at a temperature above 0 is one random draw, ") and "api and one" in note
+        for note in result.notes
+    )
 
 
 @pytest.mark.slow
