@@ -16,7 +16,7 @@ from perse.evaluation.pointwise_rows import Scores
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.estimates import EVEN, Bootstrap
 from perse.evaluation.stats.results import Difference
-from perse.evaluation.verdict import CHANCE, COMPARED, CONSTANT, EVENED, ROUNDED, ROUNDED_MEAN, WITHIN
+from perse.evaluation.verdict import CHANCE, COMPARED, CONSTANT, EVENED, OFF, ROUNDED, ROUNDED_MEAN, WITHIN
 from perse.results.result import Estimate
 
 PROFILE_AVERAGE = "profile average"
@@ -27,7 +27,7 @@ COIN = 0.5
 
 
 def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scores, *, profiles: bool) -> list[Difference]:
-    """From chance, from the profile average, and within readers from the unpersonalized row, as far as there are these.
+    """From chance, from the profile average (of its errors, too), and within readers from the unpersonalized row, as far as there are these.
 
     A difference that ties may have made is looked at again: of a judge that gives labels alone and is ahead, from the average as a label; of
     another, where ties count for neither (`EVEN`), which stands in place of a difference that is not shown so. Within readers a judge that says fewer
@@ -57,7 +57,7 @@ def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scor
         even = difference(EVEN, PROFILE_AVERAGE).estimate if apart and not labels_alone(mine) else average.estimate
         if not same_side(even, average.estimate):
             average = Difference(judge=judge, row=row, baseline=EVENED, column=COMPARED, estimate=even)
-        found.append(average)
+        found += [average, difference(OFF, PROFILE_AVERAGE)]
     if average and average.estimate.above_zero and labels_alone(mine):
         rounded = np.where(np.isnan(mine), np.nan, as_labels(values[PROFILE_AVERAGE]))
         estimate = scores.bootstrap.difference(COMPARED, scores.gold, mine, rounded)

@@ -5,7 +5,8 @@ answer, and with the baseline of the paper: the mean of the shown scores, or the
 interval of every one of these differences, both values resampled together, lies above 0: a baseline may itself be worse than
 chance, and beating it then says nothing. Else the first rule that is not beaten is named: "not shown to be better", which is not "equal".
 
-A second sentence is about taste. A judge may be better for knowing who is lenient, or which texts most people like; it may know
+A judge of a better order may be farther off, score by score, as who is right about texts and wrong about leniency is: that is said beside it.
+Then a second sentence is about taste. A judge may be better for knowing who is lenient, or which texts most people like; it may know
 what a reader likes only if it orders that reader's texts, and better than the mean of what other readers said of them. That is necessary
 and not sufficient: whoever knows good texts better than a few other readers' reviews do passes, too, without a look at the profile.
 Whether the profile did it is what a run with another reader's profile shows (`--profile another`, `perse study counterfactual`).
@@ -22,6 +23,7 @@ from perse.results.words import shown as cell
 
 COMPARED = "kendall"
 WITHIN = "within_kendall"
+OFF = "mae"
 CHANCE = "chance"
 CONSTANT = "constant"
 ROUNDED = "rounded average"
@@ -95,7 +97,7 @@ def _conclusion(
     *,
     fair_baselines: bool,
 ) -> Conclusion:
-    rules = [one for one in differences if one.column != WITHIN]
+    rules = [one for one in differences if one.column not in (WITHIN, OFF)]
     if not summary.ok:
         return Conclusion(
             judge=name, standing="silent", words=f"{name}: answered none of {summary.asked}; nothing can be said of it"
@@ -111,11 +113,15 @@ def _conclusion(
     taste, about_taste = _taste(row, next((one for one in differences if one.column == WITHIN), None))
     where = ON_THESE_TEXTS if of_these_texts and standing in ("better", "worse") else ""
     words = f"{name}: {_said(standing, told, rules)}{where}: {title} {shown(mine)}{_of(summary, told, compared)}{_against(told, rows)}"
-    more = [about_taste] if about_taste else []
+    off = next((one for one in differences if one.column == OFF and standing == "better" and one.estimate.above_zero), None)
+    more = [_farther(off, rows)] if off else []
+    more += [about_taste] if about_taste else []
     more += _surpassed(mine.value, rules, rows) if fair_baselines else []
     if more:
         words += f". {more[0][0].upper()}{'; '.join(more)[1:]}"
-    return Conclusion(judge=name, standing=standing, against=told.baseline, taste=taste, words=words)
+    return Conclusion(
+        judge=name, standing=standing, against=told.baseline, taste=taste, farther_off=off is not None, words=words
+    )
 
 
 def _standing(rules: Sequence[Difference]) -> tuple[Standing, Difference]:
@@ -152,6 +158,15 @@ def _against(told: Difference, rows: Mapping[str, Row]) -> str:
     if told.baseline in rows:
         return f" against {shown(rows[told.baseline].columns[told.column])}, difference {shown(told.estimate)}"
     return "" if told.baseline == CHANCE and told.column == COMPARED else f", difference {shown(told.estimate)}"
+
+
+def _farther(off: Difference, rows: Mapping[str, Row]) -> str:
+    """An order says nothing of how far the scores themselves are off."""
+    mine, theirs = (rows[name].columns[OFF] for name in (off.row, off.baseline))
+    return (
+        f"its scores are farther off than those of {in_words(off.baseline)}: {METRICS[OFF].title} {shown(mine)} against {shown(theirs)}, "
+        f"difference {shown(off.estimate)}"
+    )
 
 
 def _taste(row: Row, difference: Difference | None) -> tuple[bool | None, str]:

@@ -196,7 +196,7 @@ def _headline(standing: Standing, concluded: Conclusion) -> str:
     against = in_words(concluded.against or "")
     alone = ON_THESE_TEXTS if ON_THESE_TEXTS in concluded.words else ""
     return {
-        "better": f"better than {against}{alone}",
+        "better": f"better than {against}{alone}" + (", by order; its scores are farther off" if concluded.farther_off else ""),
         "unclear": f"not shown to be better than {against}",
         "worse": f"worse than {against}{alone}",
         "undefined": "too little is known for a verdict",

@@ -51,7 +51,9 @@ def test_each_judge_has_a_sentence_with_both_values_and_their_difference(found: 
 
 def test_the_difference_is_of_the_two_values_with_an_interval_of_its_own(found: Evaluation) -> None:
     rows = {row.name: row for row in found.rows}
-    chance, difference, taste = found.differences[:3]
+    chance, difference, off, taste = found.differences[:4]
+    assert (off.baseline, off.column) == ("profile average", "mae") and off.estimate.below_zero
+    assert not any(one.farther_off for one in found.conclusions)
     assert (chance.baseline, chance.estimate) == ("chance", rows["good (expected)"].columns["kendall"])
     assert (difference.judge, difference.row, difference.baseline) == ("good", "good (expected)", "profile average")
     mine, theirs = (rows[name].columns["kendall"] for name in ("good (expected)", "profile average"))
@@ -61,6 +63,20 @@ def test_the_difference_is_of_the_two_values_with_an_interval_of_its_own(found: 
     apart = ((mine.interval.high - mine.interval.low) ** 2 + (theirs.interval.high - theirs.interval.low) ** 2) ** 0.5
     assert 0 < width < 1.2 * apart
     assert (taste.baseline, taste.column) == ("unpersonalized", "within_kendall")
+
+
+def test_of_a_judge_of_the_right_order_whose_scores_are_far_off_both_are_said() -> None:
+    examples = world(40)
+    shares = {one.id: one.reference.score / 11 for one in examples if one.reference}
+    low = [answered(name, "1", distribution={"1": 1 - share, "2": share}) for name, share in shares.items()]
+    result = evaluate_many({"low": low}, [Fold(examples, None)], resamples=100)
+    [one] = result.conclusions
+    mine, theirs = (row.columns["mae"] for row in result.rows if row.name in ("low (expected)", "profile average"))
+    assert one.standing == "better" and one.farther_off
+    assert (
+        f". Its scores are farther off than those of the reader's own average: MAE {shown(mine)} against {shown(theirs)}, difference +"
+        in one.words
+    )
 
 
 @pytest.mark.slow

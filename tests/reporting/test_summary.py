@@ -88,6 +88,16 @@ def test_a_judge_that_orders_a_readers_texts_is_ahead_of_the_rules_that_are_name
     assert found.sentences[1].startswith("So it is ahead of the rules that this sentence names")
 
 
+def test_a_heading_does_not_hide_that_the_scores_of_a_judge_of_the_right_order_are_far_off() -> None:
+    examples = texts(varied)
+    given = {"ours": [answer(one, str(one.truth)) for one in examples]}
+    parts = [Fold(examples, None)]
+    found = evaluate_many(given, parts, resamples=100)
+    off = found.conclusions[0].model_copy(update={"farther_off": True})
+    [one] = verdicts(found.model_copy(update={"conclusions": (off,)}), report_data(align(parts, given)))
+    assert one.headline == "better than the reader's own average, by order; its scores are farther off"
+
+
 @pytest.mark.parametrize("wobble", [0, 1], ids=["constant for a reader", "no relation within a reader"])
 def test_a_judge_that_knows_only_who_is_lenient_is_not_said_to_know_texts(wobble: int) -> None:
     # the wobble goes 0, 1, 0, 1, 0 over texts that the reader likes ever more: tau 0

@@ -116,6 +116,8 @@ class Conclusion(_Result):
     """The rule that decides: one that it is not better than, or of a better one the baseline of the paper."""
     taste: bool | None = None
     """Whether it is shown to order a reader's texts, and better than the unpersonalized row does; None where that cannot be told."""
+    farther_off: bool = False
+    """Of a better one, whether its errors are shown to be larger than those of the baseline of the paper."""
     words: str
     """At most two sentences, the first beginning with the judge's name; without the last full stop."""
 
@@ -141,7 +143,7 @@ class Evaluation(_Result):
     conclusions: tuple[Conclusion, ...] = ()
     """What it comes to, one a judge, in their order."""
     differences: tuple[Difference, ...] = ()
-    """What the conclusions stand on: of each judge, from every rule that it must beat, and of taste."""
+    """What the conclusions stand on: of each judge, from every rule that it must beat, of errors from the paper's, and of taste."""
     training_means: tuple[float | None, ...] = ()
     """Scores: the mean that a fold's failures are imputed by, one a fold; one if there are no folds. None: no training data."""
     text_skipped: dict[str, str] = {}
