@@ -26,6 +26,7 @@ from perse.files.runlog import read_manifest
 from perse.judgement import Judgement, Prices
 from perse.records import ChoiceReference, Example, Pair, PairwiseExample, PointwiseExample, VerbatimExample
 from perse.scale import stands_as
+from perse.secrets import without_keys
 
 IN_PROMPT = "as prompted"
 """The aspect of pairs whose prompt alone names it."""
@@ -234,12 +235,13 @@ def _asked(example: VerbatimExample, chosen: bool) -> Example:
 
 
 def _name(own: Sequence[Path], folders: Sequence[Path], *, taken: Sequence[str]) -> str:
-    """A run's folder name, or the common beginning of its folds' names; the whole path, or all of them, if that is too short or another's."""
+    """A run's folder name, or the common beginning of its folds' names; the whole path, or all of them, if that is too short or another's. No key that a
+    folder is called by is repeated: tables are sent into files."""
     name = own[0].name if len(own) == 1 else commonprefix([folder.name for folder in own]).rstrip("-_. ")  # noqa: RUF071 (characters are meant, not parts of a path)
     alike = [folder for folder in folders if folder.name == own[0].name]
-    if name and name not in taken and len(alike) <= 1:
-        return name
-    return next(one for one in (str(own[0]), " + ".join(map(str, own)), f"judge {len(taken) + 1}") if one not in taken)
+    others = (str(own[0]), " + ".join(map(str, own)), f"judge {len(taken) + 1}")
+    names = map(without_keys, (name, *others) if name and len(alike) <= 1 else others)
+    return next(one for one in names if one not in taken)
 
 
 def run_costs(runs: Mapping[str, Sequence[ScoredRun]]) -> tuple[dict[str, Prices], dict[str, float]]:

@@ -135,6 +135,14 @@ def test_the_readers_own_profiles_are_read_by_baselines_not_those_of_others(tmp_
     assert note == "turned showed 3, the readers' own reviews behind the wrong texts; baselines read those of turned"
 
 
+def test_a_key_that_a_run_is_called_by_is_in_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-Zq8vT2mLw0PxR7aB9cD4eF"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    runs = [run(tmp_path / key), run(tmp_path / f"{key}-again", noise=3)]
+    for shown in (perse_compare(*runs), perse_compare(*runs, "--json")):
+        assert key not in shown.stdout and "***-again" in shown.stdout
+
+
 def test_runs_of_parts_of_a_data_set_are_compared_on_what_they_share(tmp_path: Path) -> None:
     runs = [run(tmp_path / "first", EXAMPLES[:40]), run(tmp_path / "last", EXAMPLES[8:])]
     result = json.loads(perse_compare(*runs, "--json").stdout)["details"]
