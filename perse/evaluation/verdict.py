@@ -175,6 +175,8 @@ def _taste(row: Row, difference: Difference | None) -> tuple[bool | None, str]:
     if within is None or (within.value is not None and within.interval.low is None):
         return None, ""
     said = f"within each reader {shown(within)}"
+    if within.below_zero:
+        return False, f"{said}: it orders one reader's texts the wrong way round"
     if not within.above_zero:
         return False, f"{said}: not shown to know which texts a reader likes"
     if difference is None:

@@ -16,7 +16,7 @@ from perse.evaluation.stats.departures import departing
 from perse.evaluation.stats.intervals import FEWEST_REVIEWERS
 from perse.evaluation.stats.results import Conclusion, Evaluation
 from perse.evaluation.telling import evaluation_tables
-from perse.evaluation.verdict import CHANCE, ON_THESE_TEXTS, in_words, shown
+from perse.evaluation.verdict import CHANCE, ON_THESE_TEXTS, WITHIN, in_words, shown
 from perse.reporting.collapse import is_collapsed
 from perse.reporting.page import Section, Standing, Verdict
 from perse.reporting.report_data import RunData
@@ -46,8 +46,10 @@ _ONLY_POOLED = (
     "It puts the texts of all readers together in a better order than the rules that this sentence names. That may be knowing who is a "
     "lenient reader, or which texts most people like: it is not shown to know what this reader likes."
 )
-
-
+_TURNED = (
+    "It puts the texts of all readers together in a better order than the rules that this sentence names, and those of one reader the wrong way "
+    "round: what it has is who is a lenient reader. Do not order one reader's texts by it."
+)
 _WITHIN_ONLY = (
     "Over all readers together {rule}. Within one reader's texts the judge is ahead of the unpersonalized row: look whether another row that costs "
     "nothing is as far ahead there before you use it for that, and do not compare readers by it."
@@ -116,11 +118,13 @@ def verdicts(evaluation: Evaluation, runs: Mapping[str, RunData]) -> tuple[Verdi
         only_pooled = standing == "better" and concluded.taste is False
         said = concluded.words.removeprefix(f"{name}: ")
         said = "" if standing == "silent" else f"{_MEASURES[evaluation.kind]} {said}."
+        turned = _turned(evaluation, rows.get(name))
         within = standing in ("unclear", "worse") and concluded.taste is True
         within_only = _WITHIN_ONLY.format(rule=_CHANCE if concluded.against == CHANCE else _AVERAGE)
-        advice = _ONLY_POOLED if only_pooled else within_only if within else _ADVICE[standing]
+        advice = (_TURNED if turned else _ONLY_POOLED) if only_pooled else within_only if within else _ADVICE[standing]
         coverage = f"It answered {summary.ok:,} of {summary.asked:,} questions ({_share(summary.ok, summary.asked)})."
-        headline = _headline(standing, concluded) + (", not shown to know what a reader likes" if only_pooled else "")
+        but = ", and orders one reader's texts the wrong way round" if turned else ", not shown to know what a reader likes"
+        headline = _headline(standing, concluded) + (but if only_pooled else "")
         sentences = (said, advice, coverage, _spread(run), _steadiness(evaluation, rows.get(name)))
         found.append(Verdict(name, standing, headline, tuple(filter(None, sentences))))
     return tuple(found)
@@ -190,6 +194,11 @@ def _says_one_thing(run: RunData) -> bool:
     others = departing(gold)
     telling = len(gold) if others is None else int(others.sum())
     return bool(np.ptp(given) < 1e-9 and telling >= FEWEST_REVIEWERS)
+
+
+def _turned(evaluation: Evaluation, row: str | None) -> bool:
+    """Whether a judge is shown to order one reader's texts the wrong way round."""
+    return any(one.name == row and WITHIN in one.columns and one.columns[WITHIN].below_zero for one in evaluation.rows)
 
 
 def _headline(standing: Standing, concluded: Conclusion) -> str:

@@ -88,6 +88,13 @@ def test_a_judge_that_orders_a_readers_texts_is_ahead_of_the_rules_that_are_name
     assert found.sentences[1].startswith("So it is ahead of the rules that this sentence names")
 
 
+def test_a_judge_that_knows_readers_and_orders_their_texts_the_wrong_way_round_is_said_to() -> None:
+    found = verdict(texts(varied), [str(reader_mean(r) - (t == 4)) for r in range(READERS) for t in range(TEXTS)])
+    assert found.headline == "better than the reader's own average, and orders one reader's texts the wrong way round"
+    assert "Within each reader -0." in found.sentences[0] and "which texts a reader likes" not in found.sentences[0]
+    assert "Do not order one reader's texts by it" in found.sentences[1] and "most people like" not in found.sentences[1]
+
+
 def test_a_heading_does_not_hide_that_the_scores_of_a_judge_of_the_right_order_are_far_off() -> None:
     examples = texts(varied)
     given = {"ours": [answer(one, str(one.truth)) for one in examples]}

@@ -19,6 +19,8 @@ from perse.results.words import shown
 SMALLEST_P = 0.001
 _MOST_DIGITS = 9
 MAE = "mae"
+_NOT_BETTER = "not shown to be better than"
+_NOT_ROUNDED = f"{_NOT_BETTER} {IN_WORDS[ROUNDED]}"
 
 
 def sentence(
@@ -62,9 +64,9 @@ def _concluded(one: str, other: str, contrasts: Sequence[Contrast], alone: str) 
     better = [contrast for contrast in of_others if contrast.better is True]
     worse = [contrast for contrast in of_others if contrast.better is False]
     by_rounding = [contrast for contrast in better if _rounding_may_do_it(contrast)]
-    if better and (rule := IN_WORDS[ROUNDED] if better == by_rounding else _not_beaten(better, contrasts)):
+    if better and (rule := _NOT_ROUNDED if better == by_rounding else _not_beaten(better, contrasts)):
         also = f", and below it in {_told(worse)}" if worse else ""
-        return f"{one} is above {other}, but not shown to be better than {rule}: {_told(better)}{also}{alone}"
+        return f"{one} is above {other}, but {rule}: {_told(better)}{also}{alone}"
     better = [contrast for contrast in better if contrast not in by_rounding]
     if better and worse:
         return f"{one} is better than {other} in {_told(better)}, but worse in {_told(worse)}{alone}"
@@ -87,9 +89,9 @@ def _of_these_readers(one: str, other: str, shown: Sequence[Contrast], contrasts
     [contrast, *_] = shown
     readers = f"for these {contrast.reviewers} readers{alone}"
     numbers = f"{_numbers(contrast)}; of others it is not shown: {beyond(contrast)}"
-    rule = contrast.better and (IN_WORDS[ROUNDED] if _rounding_may_do_it(contrast) else _not_beaten(shown, contrasts))
+    rule = contrast.better and (_NOT_ROUNDED if _rounding_may_do_it(contrast) else _not_beaten(shown, contrasts))
     if rule:
-        return f"{one} is above {other} {readers}, but not shown to be better than {rule}: {numbers}"
+        return f"{one} is above {other} {readers}, but {rule}: {numbers}"
     return f"{one} is {'better' if contrast.better else 'worse'} than {other} {readers}: {numbers}"
 
 
@@ -102,18 +104,21 @@ def beyond(contrast: Contrast) -> str:
 
 
 def _not_beaten(better: Sequence[Contrast], contrasts: Sequence[Contrast]) -> str | None:
-    """What needs neither judge nor baseline, and is not shown to be worse than a judge that is above a baseline; None if all of it is.
+    """That something which needs neither judge nor baseline is above a judge that is above a baseline, or not shown to be worse; None if all of it is worse.
 
     A judge at chance in any order of the items is better than nothing; how it is off in MAE says something only of MAE.
     """
     held = [one for one in contrasts if one.against_chance]
     at_chance = {one.metric for one in held if one.against_chance and not _above(one.against_chance)}
+    below = [title_of(one.metric) for one in held if one.metric != MAE and one.against_chance and _below(one.against_chance)]
+    if below:
+        return f"worse than chance in {', '.join(below)}"
     if orders := at_chance - {MAE}:
         named = [title_of(one.metric) for one in held if one.metric in orders]
-        return "chance" if orders == {one.metric for one in held} - {MAE} else f"chance in {', '.join(named)}"
+        return f"{_NOT_BETTER} chance" + ("" if orders == {one.metric for one in held} - {MAE} else f" in {', '.join(named)}")
     if unbeaten := [one for one in better if one.against_constant and not _above(one.against_constant)]:
-        return IN_WORDS[unbeaten[0].constant or CONSTANT]
-    return IN_WORDS[CONSTANT] if {one.metric for one in better} <= at_chance else None
+        return f"{_NOT_BETTER} {IN_WORDS[unbeaten[0].constant or CONSTANT]}"
+    return f"{_NOT_BETTER} {IN_WORDS[CONSTANT]}" if {one.metric for one in better} <= at_chance else None
 
 
 def _rounding_may_do_it(contrast: Contrast) -> bool:
@@ -136,6 +141,10 @@ def p_shown(p: float | None) -> str:
 
 def _above(interval: Interval) -> bool:
     return Estimate(value=None, interval=interval, items=0).above_zero
+
+
+def _below(interval: Interval) -> bool:
+    return Estimate(value=None, interval=interval, items=0).below_zero
 
 
 def _numbers(contrast: Contrast) -> str:

@@ -451,6 +451,10 @@ def test_words() -> None:
     assert sentence("after", "the average", [above, unclear_at_chance], items=9, answered=9).startswith(
         "after is above the average, but not shown to be better than chance in Pearson: Kendall tau-b +0.080"
     ), "the order in which it is at chance is named where it is not the one that is told"
+    turned = unclear.model_copy(update={"against_chance": Interval(low=-0.6, high=-0.5)})
+    assert sentence("after", "the average", [above, turned], items=9, answered=9).startswith(
+        "after is above the average, but worse than chance in Pearson: Kendall tau-b +0.080"
+    )
     reaching_zero = better.model_copy(update={"interval": Interval(low=-0.01, high=0.17)})
     assert "not shown to differ" in sentence("after", "before", [reaching_zero], items=9, answered=9), (
         "the word follows the interval, too"
