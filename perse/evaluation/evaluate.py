@@ -64,6 +64,8 @@ UNADJUSTED = (
     "in about 2.5 of 100 tables, and worse as often or more; perse compare adjusts for what it compares"
 )
 """A note of tables of several judges."""
+CHANCE_OF_TEXTS = "; but here all is said of these texts alone: a judge that gives each text one answer at random, whoever asks, is better or worse on them far more often"
+"""Follows it where that is so: such a judge orders the texts by accident, and for all their readers alike."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,7 @@ def evaluate_many(
             on_progress=on_progress,
             on_fit=on_fit,
         )
+    alone = of_these_texts(items.examples, two_way=two_way)
     costs = with_costs(judges, prices=prices or {}, seconds=seconds or {})
     summaries = {name: one.model_copy(update={"spent": costs[name]}) for name, one in items.summaries().items()}
     return Evaluation(
@@ -187,7 +190,7 @@ def evaluate_many(
             found.rows,
             found.differences,
             compared=int(found.ok.sum()),
-            of_these_texts=of_these_texts(items.examples, two_way=two_way),
+            of_these_texts=alone,
             fair_baselines=not answered_in_training(items),
         ),
         differences=found.differences,
@@ -203,7 +206,7 @@ def evaluate_many(
             *seen_in_training(items),
             *crossed(items.examples, two_way=two_way),
             *found.notes,
-            *([UNADJUSTED.format(judges=len(judges))] if len(judges) > 1 else []),
+            *([UNADJUSTED.format(judges=len(judges)) + (CHANCE_OF_TEXTS if alone else "")] if len(judges) > 1 else []),
         ),
     )
 

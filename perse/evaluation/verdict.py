@@ -110,8 +110,9 @@ def _conclusion(
         words = f"{name}: no verdict, since its {title} is {shown(mine)}{_of(summary, rules[0], compared)}"
         return Conclusion(judge=name, standing="undefined", words=words)
     standing, told = _standing(rules)
-    taste, about_taste = _taste(row, next((one for one in differences if one.column == WITHIN), None))
-    where = ON_THESE_TEXTS if of_these_texts and standing in ("better", "worse") else ""
+    alone = ON_THESE_TEXTS if of_these_texts else ""
+    taste, about_taste = _taste(row, next((one for one in differences if one.column == WITHIN), None), alone)
+    where = alone if standing in ("better", "worse") else ""
     words = f"{name}: {_said(standing, told, rules)}{where}: {title} {shown(mine)}{_of(summary, told, compared)}{_against(told, rows)}"
     off = next((one for one in differences if one.column == OFF and standing == "better" and one.estimate.above_zero), None)
     more = [_farther(off, rows)] if off else []
@@ -169,14 +170,14 @@ def _farther(off: Difference, rows: Mapping[str, Row]) -> str:
     )
 
 
-def _taste(row: Row, difference: Difference | None) -> tuple[bool | None, str]:
-    """Whether the judge is shown to know what a reader likes, None where that cannot be told; and the sentence."""
+def _taste(row: Row, difference: Difference | None, alone: str) -> tuple[bool | None, str]:
+    """Whether the judge is shown to know what a reader likes, None where that cannot be told; and the sentence. `alone`: of which texts alone."""
     within = row.columns.get(WITHIN)
     if within is None or (within.value is not None and within.interval.low is None):
         return None, ""
     said = f"within each reader {shown(within)}"
     if within.below_zero:
-        return False, f"{said}: it orders one reader's texts the wrong way round"
+        return False, f"{said}: it orders one reader's texts the wrong way round{alone}"
     if not within.above_zero:
         return False, f"{said}: not shown to know which texts a reader likes"
     if difference is None:
@@ -187,7 +188,7 @@ def _taste(row: Row, difference: Difference | None) -> tuple[bool | None, str]:
     row_said = "the unpersonalized row" + (", rounded as its answers are" if difference.baseline == ROUNDED_MEAN else "")
     said += f"; minus {row_said}, on the readers whose texts both order, {shown(difference.estimate)}"
     if difference.estimate.above_zero:
-        return True, f"{said}: it orders a reader's texts better than that row does, which knows no reader"
+        return True, f"{said}: it orders a reader's texts better than that row does, which knows no reader{alone}"
     return False, f"{said}: not shown to know more than what most readers like"
 
 

@@ -127,6 +127,11 @@ def test_a_judge_that_knows_texts_and_no_reader_is_not_said_to_know_taste() -> N
     result = evaluate(examples, blind, train=train)
     assert result.conclusions[0].taste is True, "ahead of the unpersonalized row, which is what it says"
     assert "taste" not in result.verdict[0] and result.verdict[0].endswith("better than that row does, which knows no reader")
+    both = {"one": blind, "other": blind}
+    here = evaluate_many(both, [Fold(examples, train)], resample="reviewers", resamples=200)
+    assert all(said.endswith("which knows no reader, on these texts alone") for said in here.verdict)
+    assert "gives each text one answer at random, whoever asks, is better or worse on them far more often" in here.notes[-1]
+    assert "at random" not in evaluate_many(both, [Fold(examples, train)], resamples=200).notes[-1]
 
 
 def around(value: float) -> dict[str, float]:
