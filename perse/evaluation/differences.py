@@ -16,7 +16,7 @@ from perse.evaluation.pointwise_rows import Scores
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.estimates import EVEN, Bootstrap
 from perse.evaluation.stats.results import Difference
-from perse.evaluation.verdict import CHANCE, COMPARED, CONSTANT, EVENED, OFF, ROUNDED, ROUNDED_MEAN, WITHIN
+from perse.evaluation.verdict import CHANCE, COMPARED, CONSTANT, CORRECT, EVENED, OFF, ROUNDED, ROUNDED_MEAN, WITHIN
 from perse.results.result import Estimate
 
 PROFILE_AVERAGE = "profile average"
@@ -127,8 +127,7 @@ def choice_differences(
     found = {CHANCE: above_coin(bootstrap.share(hits[row], everything))}
     found |= {name: bootstrap.shares_apart(hits[row] - theirs, everything) for name, theirs in rules.items()}
     return [
-        Difference(judge=judge, row=row, baseline=name, column="accuracy", estimate=estimate)
-        for name, estimate in found.items()
+        Difference(judge=judge, row=row, baseline=name, column=CORRECT, estimate=estimate) for name, estimate in found.items()
     ]
 
 

@@ -24,6 +24,7 @@ from perse.results.words import shown as cell
 COMPARED = "kendall"
 WITHIN = "within_kendall"
 OFF = "mae"
+CORRECT = "accuracy"
 CHANCE = "chance"
 CONSTANT = "constant"
 ROUNDED = "rounded average"
@@ -148,9 +149,11 @@ def _said(standing: Standing, told: Difference, rules: Sequence[Difference]) -> 
 
 
 def _of(summary: JudgeSummary, told: Difference, compared: int) -> str:
-    """How many items a number stands on, where it is not nearly all."""
+    """How many items a number stands on, where it is not nearly all, and of pairs what the others count as."""
     if told.column == COMPARED and compared < summary.ok:
         return f" (of the {compared} of {summary.asked} items that every judge answered)"
+    if told.column == CORRECT and summary.ok < summary.asked:
+        return f" (answered {summary.ok} of {summary.asked}; what it did not answer counts as wrong)"
     return "" if summary.ok >= WELL_COVERED * summary.asked else f" (answered {summary.ok} of {summary.asked})"
 
 

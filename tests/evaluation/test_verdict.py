@@ -252,6 +252,9 @@ def test_pairs_are_compared_with_copying_the_shown_answer_with_a_coin_and_with_t
     assert constant == (
         "judge: not shown to be better than always giving the same answer: accuracy 0.75 [0.60, 0.86], difference +0.00 [-0.14, 0.14]"
     )
+    shy = [failed(one.id) if n < 20 else one for n, one in enumerate(right)]
+    [refused] = evaluate(examples, shy, train=None).verdict
+    assert "(answered 28 of 48; what it did not answer counts as wrong)" in refused
     known = evaluate(examples, right, train=[e.model_copy(update={"reviewer_id": "v"}) for e in examples])
     assert [one.baseline for one in known.differences] == ["chance", "majority", "copy the example"]
 
