@@ -31,7 +31,8 @@ from perse.secrets import without_keys
 IN_PROMPT = "as prompted"
 """The aspect of pairs whose prompt alone names it."""
 NOT_OWN = "not the readers' own"
-_OTHERS = {"shuffled": "the readers' own reviews behind the wrong texts"}
+_SHUFFLED = "shuffled"
+_OTHERS = {_SHUFFLED: "the readers' own reviews behind the wrong texts"}
 OWN = "own"
 """The name in a run's manifest of profiles that are the readers' own (`perse.data.variants.profile_variants`)."""
 
@@ -104,11 +105,11 @@ def gather(folders: Sequence[Path], train_data: Path | None = None) -> Gathered:
     notes: list[str] = []
     for fold, runs in by_fold.items():
         named = [_Named(name, folder, run, _shown_in(folder)) for name, (folder, run) in zip(names, runs, strict=True)]
-        examples, found = _merged(named)
+        examples, found, own_scores = _merged(named)
         found += [f"{one.name}: {one.run.caution}" for one in named if one.run.caution]
         notes += [note if fold is None else f"fold {fold}: {note}" for note in found]
         train, reason = _training_side([run for _, run in runs], train_data)
-        folds.append(Fold(_answered(examples), None if train is None else _answered(train)))
+        folds.append(Fold(_answered(examples), None if train is None else _answered(train), own_scores))
         missing += [reason] if reason and reason not in missing else []  # folds of one data set have the same reason
     scales = {run.own_scale for runs in by_fold.values() for _, run in runs}
     notes += [told for scale in scales if scale is not None and (told := stands_as(scale))] if len(scales) == 1 else []
@@ -135,8 +136,9 @@ def _shown_in(folder: Path) -> str:
     return str(read_manifest(folder).get("context", {}).get("profile", OWN))
 
 
-def _merged(runs: Sequence[_Named]) -> tuple[list[Example], list[str]]:
-    """All examples of the runs, each as shown by the run with the fullest profiles; and what the others showed."""
+def _merged(runs: Sequence[_Named]) -> tuple[list[Example], list[str], bool]:
+    """All examples of the runs, each as shown by the run with the fullest profiles; what the others showed; and whether the scores in those profiles
+    are the readers' own."""
     known: dict[str, tuple[_Named, Example]] = {}
     for named in runs:
         _check_same(named, known)
@@ -144,7 +146,7 @@ def _merged(runs: Sequence[_Named]) -> tuple[list[Example], list[str]]:
             known.setdefault(example.id, (named, example))
     fullest = max(runs, key=lambda named: (named.own, _profile_size(named.run.examples)))  # the first of equals
     chosen = {one: example for one, (_, example) in known.items()} | {e.id: e for e in fullest.run.examples}
-    return list(chosen.values()), _of_profiles(fullest, runs)
+    return list(chosen.values()), _of_profiles(fullest, runs), fullest.own or fullest.profile == _SHUFFLED
 
 
 def _check_same(named: _Named, known: Mapping[str, tuple[_Named, Example]]) -> None:

@@ -85,7 +85,8 @@ def read_unjudged(folder: Path) -> Judged:
     data = load_folder(folder)
     numbers: list[int | None] = [None] if data.folds is None else [*range(data.folds)]
     folds = [
-        Fold(*(load_examples(folder, split=split, fold=fold).examples for split in ("valid", "train"))) for fold in numbers
+        Fold(load_examples(folder, split="valid", fold=fold).examples, load_examples(folder, split="train", fold=fold).examples)
+        for fold in numbers
     ]
     return Judged(folds, None, None, None, None, None)
 

@@ -27,6 +27,8 @@ class Fold:
     """What was judged."""
     train: Sequence[Example] | None
     """Fits the baselines and the training mean of these examples; None if it is not available."""
+    own_scores: bool = True
+    """Whether the scores in the examples' profiles are the readers' own."""
 
 
 @dataclass(frozen=True)

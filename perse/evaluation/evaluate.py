@@ -173,6 +173,7 @@ def evaluate_many(
             on_fit=on_fit,
         )
     alone = of_these_texts(items.examples, two_way=two_way)
+    own_scores = all(fold.own_scores for fold in folds)
     costs = with_costs(judges, prices=prices or {}, seconds=seconds or {})
     summaries = {name: one.model_copy(update={"spent": costs[name]}) for name, one in items.summaries().items()}
     return Evaluation(
@@ -192,8 +193,10 @@ def evaluate_many(
             compared=int(found.ok.sum()),
             of_these_texts=alone,
             fair_baselines=not answered_in_training(items),
+            own_scores=own_scores,
         ),
         differences=found.differences,
+        own_scores=own_scores,
         training_means=found.training_means,
         text_skipped=dict(found.text_skipped),
         resample=drawn,

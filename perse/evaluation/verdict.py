@@ -54,6 +54,7 @@ def conclusions(
     compared: int,
     of_these_texts: bool = False,
     fair_baselines: bool = True,
+    own_scores: bool = True,
 ) -> tuple[Conclusion, ...]:
     """One per judge, in order.
 
@@ -62,6 +63,7 @@ def conclusions(
         compared: items behind the rows: those that every judge answered that answered any.
         of_these_texts: whether readers share texts and only readers were resampled, so that of other texts nothing is known.
         fair_baselines: whether those fitted to training data know no answer to these items; else none is held against a judge.
+        own_scores: whether those in the profiles that baselines read are the readers' own.
     """
     by_name = {row.name: row for row in rows}
     return tuple(
@@ -73,6 +75,7 @@ def conclusions(
             compared,
             of_these_texts,
             fair_baselines=fair_baselines,
+            own_scores=own_scores,
         )
         for name, summary in judges.items()
     )
@@ -83,9 +86,14 @@ def shown(estimate: Estimate) -> str:
     return cell(estimate, digits=2)
 
 
-def in_words(baseline: str) -> str:
-    """How a sentence names a baseline."""
-    return IN_WORDS.get(baseline, baseline)
+def in_words(baseline: str, *, own_scores: bool) -> str:
+    """How a sentence names a baseline. `own_scores`: whether those in the profiles that were shown are the readers' own."""
+    said = IN_WORDS.get(baseline, baseline)
+    return (
+        said
+        if own_scores
+        else said.replace(IN_WORDS["profile average"], "the average of profiles that are not the reader's own")
+    )
 
 
 def _conclusion(
@@ -97,6 +105,7 @@ def _conclusion(
     of_these_texts: bool,
     *,
     fair_baselines: bool,
+    own_scores: bool,
 ) -> Conclusion:
     rules = [one for one in differences if one.column not in (WITHIN, OFF)]
     if not summary.ok:
@@ -114,9 +123,9 @@ def _conclusion(
     alone = ON_THESE_TEXTS if of_these_texts else ""
     taste, about_taste = _taste(row, next((one for one in differences if one.column == WITHIN), None), alone)
     where = alone if standing in ("better", "worse") else ""
-    words = f"{name}: {_said(standing, told, rules)}{where}: {title} {shown(mine)}{_of(summary, told, compared)}{_against(told, rows)}"
+    words = f"{name}: {_said(standing, told, rules, own_scores)}{where}: {title} {shown(mine)}{_of(summary, told, compared)}{_against(told, rows)}"
     off = next((one for one in differences if one.column == OFF and standing == "better" and one.estimate.above_zero), None)
-    more = [_farther(off, rows)] if off else []
+    more = [_farther(off, rows, own_scores)] if off else []
     more += [about_taste] if about_taste else []
     more += _surpassed(mine.value, rules, rows) if fair_baselines else []
     if more:
@@ -138,10 +147,10 @@ def _standing(rules: Sequence[Difference]) -> tuple[Standing, Difference]:
     return ("unclear", unbeaten[0]) if unbeaten else ("better", rules[-1])
 
 
-def _said(standing: Standing, told: Difference, rules: Sequence[Difference]) -> str:
-    against = in_words(told.baseline)
+def _said(standing: Standing, told: Difference, rules: Sequence[Difference], own_scores: bool) -> str:
+    against = in_words(told.baseline, own_scores=own_scores)
     if standing == "better":
-        return "better than " + " and than ".join(in_words(one.baseline) for one in reversed(rules))
+        return "better than " + " and than ".join(in_words(one.baseline, own_scores=own_scores) for one in reversed(rules))
     return {
         "undefined": f"too little to say whether it is better than {against}",
         "worse": f"worse than {against}",
@@ -164,11 +173,11 @@ def _against(told: Difference, rows: Mapping[str, Row]) -> str:
     return "" if told.baseline == CHANCE and told.column == COMPARED else f", difference {shown(told.estimate)}"
 
 
-def _farther(off: Difference, rows: Mapping[str, Row]) -> str:
+def _farther(off: Difference, rows: Mapping[str, Row], own_scores: bool) -> str:
     """An order says nothing of how far the scores themselves are off."""
     mine, theirs = (rows[name].columns[OFF] for name in (off.row, off.baseline))
     return (
-        f"its scores are farther off than those of {in_words(off.baseline)}: {METRICS[OFF].title} {shown(mine)} against {shown(theirs)}, "
+        f"its scores are farther off than those of {in_words(off.baseline, own_scores=own_scores)}: {METRICS[OFF].title} {shown(mine)} against {shown(theirs)}, "
         f"difference {shown(off.estimate)}"
     )
 

@@ -154,9 +154,7 @@ def _ahead(evaluation: Evaluation, row: str, baseline: str, column: str) -> str:
     again = next((name for name in BY_TIES.get(baseline, ()) if name in known), None)
     if again is not None:
         first = "" if estimate is None else f"the difference is {value_in_words(estimate)}, and "
-        return (
-            f" The value of {row} is better, which ties may make: {first}{value_in_words(known[again])} from {in_words(again)}."
-        )
+        return f" The value of {row} is better, which ties may make: {first}{value_in_words(known[again])} from {in_words(again, own_scores=evaluation.own_scores)}."
     if estimate is None:
         return f" The value of {row} is better, which may be chance: their difference was not computed."
     if estimate.interval.low is None or estimate.interval.high is None:

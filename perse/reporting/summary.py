@@ -124,7 +124,7 @@ def verdicts(evaluation: Evaluation, runs: Mapping[str, RunData]) -> tuple[Verdi
         advice = (_TURNED if turned else _ONLY_POOLED) if only_pooled else within_only if within else _ADVICE[standing]
         coverage = f"It answered {summary.ok:,} of {summary.asked:,} questions ({_share(summary.ok, summary.asked)})."
         but = ", and orders one reader's texts the wrong way round" if turned else ", not shown to know what a reader likes"
-        headline = _headline(standing, concluded) + (but if only_pooled else "")
+        headline = _headline(standing, concluded, own_scores=evaluation.own_scores) + (but if only_pooled else "")
         sentences = (said, advice, coverage, _spread(run), _steadiness(evaluation, rows.get(name)))
         found.append(Verdict(name, standing, headline, tuple(filter(None, sentences))))
     return tuple(found)
@@ -201,8 +201,8 @@ def _turned(evaluation: Evaluation, row: str | None) -> bool:
     return any(one.name == row and WITHIN in one.columns and one.columns[WITHIN].below_zero for one in evaluation.rows)
 
 
-def _headline(standing: Standing, concluded: Conclusion) -> str:
-    against = in_words(concluded.against or "")
+def _headline(standing: Standing, concluded: Conclusion, *, own_scores: bool) -> str:
+    against = in_words(concluded.against or "", own_scores=own_scores)
     alone = ON_THESE_TEXTS if ON_THESE_TEXTS in concluded.words else ""
     return {
         "better": f"better than {against}{alone}" + (", by order; its scores are farther off" if concluded.farther_off else ""),

@@ -13,7 +13,7 @@ from pathlib import Path
 from perse.data.load import LoadedExamples
 from perse.data.profiles.views import View
 from perse.data.variants.counterfactual import dealt_anew, with_another_profile, without_profile
-from perse.data.variants.profile_variants import personal
+from perse.data.variants.profile_variants import ProfileShown, personal
 from perse.errors import BadInput
 from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
@@ -26,6 +26,13 @@ from perse.studies.frame.summarizing import heading, words
 ASKS = "Does the judge go by this reader's past, or would any other do as well?"
 
 OWN, EMPTY, ANOTHER, SHUFFLED = "own", "empty", "another reader's", "own, re-drawn"
+_SHOWN = {
+    OWN: ProfileShown.OWN,
+    EMPTY: ProfileShown.EMPTY,
+    ANOTHER: ProfileShown.ANOTHER,
+    SHUFFLED: ProfileShown.SHUFFLED,
+}
+"""As an arm's manifest tells it: tables of arms read the readers' own averages."""
 SAID = {
     EMPTY: "no profile",
     ANOTHER: "another reader's profile",
@@ -89,7 +96,8 @@ def _profiles(source: Source, view: View, *, seed: int) -> tuple[dict[str, Loade
             missing.append(f"{name}: {len(own) - len(examples)} of {len(own)} examples have none, since {why}")
     kept = {name: examples for name, examples in made.items() if examples}
     return {
-        name: LoadedExamples([*examples], loaded.digest, loaded.folder, loaded.fold) for name, examples in kept.items()
+        name: LoadedExamples([*examples], loaded.digest, loaded.folder, loaded.fold, profile=str(_SHOWN[name]))
+        for name, examples in kept.items()
     }, missing
 
 

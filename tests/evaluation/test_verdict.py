@@ -65,6 +65,16 @@ def test_the_difference_is_of_the_two_values_with_an_interval_of_its_own(found: 
     assert (taste.baseline, taste.column) == ("unpersonalized", "within_kendall")
 
 
+def test_the_average_of_another_readers_profiles_is_not_called_the_readers_own() -> None:
+    examples = world(40)
+    judges = {"good": noisy_judge(examples, noise=0.5, seed=1)}
+    found = evaluate_many(judges, [Fold(examples, None, own_scores=False)], resamples=100)
+    assert not found.own_scores
+    assert found.verdict[0].startswith(
+        "good: better than the average of profiles that are not the reader's own and than chance: "
+    )
+
+
 def test_of_a_judge_of_the_right_order_whose_scores_are_far_off_both_are_said() -> None:
     examples = world(40)
     shares = {one.id: one.reference.score / 11 for one in examples if one.reference}

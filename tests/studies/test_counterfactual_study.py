@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 from judging_builders import asking, average, point, scripted
 
+from perse.batch.comparing import gather
 from perse.errors import BadInput
 from perse.records import example_lines
 from perse.results.result import Estimate, Result
@@ -54,6 +56,12 @@ def test_every_arm_shows_the_same_queries(readers: Path, tmp_path: Path) -> None
         for arm in (tmp_path / "arms").iterdir()
     }
     assert len(ids) == 1
+    shown = {json.loads((arm / "manifest.json").read_text())["context"]["profile"] for arm in (tmp_path / "arms").iterdir()}
+    assert shown == {"own", "empty", "another", "shuffled"}, "as tables of arms read it"
+    arms = [tmp_path / "arms" / name for name in ("another-readers", "own")]
+    assert [example.profile for fold in gather(arms).folds for example in fold.examples] == [
+        example.profile for fold in gather(arms[::-1]).folds for example in fold.examples
+    ], "whichever is named first"
     assert any(
         note.startswith("p by Holm: answers exchanged reader by reader, adjusted over the gains") for note in result.notes
     )

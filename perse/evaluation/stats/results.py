@@ -144,6 +144,8 @@ class Evaluation(_Result):
     """What it comes to, one a judge, in their order."""
     differences: tuple[Difference, ...] = ()
     """What the conclusions stand on: of each judge, from every rule that it must beat, of errors from the paper's, and of taste."""
+    own_scores: bool = True
+    """Whether the scores in the profiles that baselines read are the readers' own."""
     training_means: tuple[float | None, ...] = ()
     """Scores: the mean that a fold's failures are imputed by, one a fold; one if there are no folds. None: no training data."""
     text_skipped: dict[str, str] = {}
