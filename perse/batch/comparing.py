@@ -67,6 +67,11 @@ class _Named:
         """Whether readers were shown their own profiles."""
         return self.profile == OWN
 
+    @property
+    def own_scores(self) -> bool:
+        """Whether the scores in the profiles are the readers' own, if behind other texts."""
+        return self.profile in (OWN, _SHUFFLED)
+
 
 def judges_and_folds(
     folders: Sequence[Path], train_data: Path | None = None
@@ -144,9 +149,11 @@ def _merged(runs: Sequence[_Named]) -> tuple[list[Example], list[str], bool]:
         _check_same(named, known)
         for example in named.run.examples:
             known.setdefault(example.id, (named, example))
-    fullest = max(runs, key=lambda named: (named.own, _profile_size(named.run.examples)))  # the first of equals
+    fullest = max(
+        runs, key=lambda named: (named.own, named.own_scores, _profile_size(named.run.examples))
+    )  # the first of equals
     chosen = {one: example for one, (_, example) in known.items()} | {e.id: e for e in fullest.run.examples}
-    return list(chosen.values()), _of_profiles(fullest, runs), fullest.own or fullest.profile == _SHUFFLED
+    return list(chosen.values()), _of_profiles(fullest, runs), fullest.own_scores
 
 
 def _check_same(named: _Named, known: Mapping[str, tuple[_Named, Example]]) -> None:

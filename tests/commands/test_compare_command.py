@@ -133,8 +133,11 @@ def test_the_readers_own_profiles_are_read_by_baselines_not_those_of_others(tmp_
     turned = run(tmp_path / "turned", profile="shuffled")
     [note] = gather([turned]).notes
     assert note == "turned showed 3, the readers' own reviews behind the wrong texts; baselines read those of turned"
-    own = [[fold.own_scores for fold in gather(some).folds] for some in ([shots], [turned], [shots, tmp_path / "own"])]
-    assert own == [[False], [True], [True]]
+    own = [
+        [fold.own_scores for fold in gather(some).folds]
+        for some in ([shots], [turned], [shots, tmp_path / "own"], [shots, turned])
+    ]
+    assert own == [[False], [True], [True], [True]]
 
 
 def test_a_key_that_a_run_is_called_by_is_in_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
