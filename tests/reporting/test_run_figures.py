@@ -82,7 +82,7 @@ def test_a_caption_claims_no_lead_that_the_verdict_takes_back_for_ties(again: st
     found = evaluation(run).model_copy(update={"differences": given})
     said = by_name(run_figures({"ours": run}, found))["metric-mae"].alt
     first = "the difference is -0.50 [-0.90, -0.10], and " if plain else ""
-    assert f"is better, which ties may make: {first}-0.50 [-0.80, -0.10] from {in_words(again)}." in said
+    assert f"is better, which ties may make: {first}-0.50 [-0.80, -0.10] from {in_words(again, own_scores=True)}." in said
 
 
 @pytest.mark.slow
