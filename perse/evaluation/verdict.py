@@ -201,7 +201,7 @@ def _taste(row: Row, difference: Difference | None, alone: str) -> tuple[bool | 
     said += f"; minus {row_said}, on the readers whose texts both order, {shown(difference.estimate)}"
     if difference.estimate.above_zero:
         return True, f"{said}: it orders a reader's texts better than that row does, which knows no reader{alone}"
-    return False, f"{said}: not shown to know more than what most readers like"
+    return False, f"{said}: not shown to order a reader's texts better than that row does, which knows no reader"
 
 
 def _surpassed(value: float, rules: Sequence[Difference], rows: Mapping[str, Row]) -> list[str]:

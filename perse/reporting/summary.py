@@ -54,6 +54,10 @@ _WITHIN_ONLY = (
     "Over all readers together {rule}. Within one reader's texts the judge is ahead of the unpersonalized row: look whether another row that costs "
     "nothing is as far ahead there before you use it for that, and do not compare readers by it."
 )
+_WITHIN_UNKNOWN = (
+    "Over all readers together {rule}. One reader's texts the judge is shown to put in that reader's order: look whether a row that costs nothing does, "
+    "too, before you use it for that, and do not compare readers by it."
+)
 _AVERAGE = "a rule which does not read the text may do as well or better, since it knows who is lenient"
 _CHANCE = "chance may do as well or better: the judge may be wrong about who is lenient"
 
@@ -118,10 +122,11 @@ def verdicts(evaluation: Evaluation, runs: Mapping[str, RunData]) -> tuple[Verdi
         only_pooled = standing == "better" and concluded.taste is False
         said = concluded.words.removeprefix(f"{name}: ")
         said = "" if standing == "silent" else f"{_MEASURES[evaluation.kind]} {said}."
-        turned = _turned(evaluation, rows.get(name))
-        within = standing in ("unclear", "worse") and concluded.taste is True
-        within_only = _WITHIN_ONLY.format(rule=_CHANCE if concluded.against == CHANCE else _AVERAGE)
-        advice = (_TURNED if turned else _ONLY_POOLED) if only_pooled else within_only if within else _ADVICE[standing]
+        turned = _shown_within(evaluation, rows.get(name)) < 0
+        advice = (_TURNED if turned else _ONLY_POOLED) if only_pooled else _ADVICE[standing]
+        if standing in ("unclear", "worse") and concluded.taste is not False and _shown_within(evaluation, rows.get(name)) > 0:
+            within = _WITHIN_ONLY if concluded.taste else _WITHIN_UNKNOWN
+            advice = within.format(rule=_CHANCE if concluded.against == CHANCE else _AVERAGE)
         coverage = f"It answered {summary.ok:,} of {summary.asked:,} questions ({_share(summary.ok, summary.asked)})."
         but = ", and orders one reader's texts the wrong way round" if turned else ", not shown to know what a reader likes"
         headline = _headline(standing, concluded, own_scores=evaluation.own_scores) + (but if only_pooled else "")
@@ -196,9 +201,10 @@ def _says_one_thing(run: RunData) -> bool:
     return bool(np.ptp(given) < 1e-9 and telling >= FEWEST_REVIEWERS)
 
 
-def _turned(evaluation: Evaluation, row: str | None) -> bool:
-    """Whether a judge is shown to order one reader's texts the wrong way round."""
-    return any(one.name == row and WITHIN in one.columns and one.columns[WITHIN].below_zero for one in evaluation.rows)
+def _shown_within(evaluation: Evaluation, row: str | None) -> int:
+    """How a judge is shown to order one reader's texts: 1, as the reader does; -1, the wrong way round; 0, neither is shown."""
+    found = next((one.columns[WITHIN] for one in evaluation.rows if one.name == row and WITHIN in one.columns), None)
+    return 0 if found is None else int(found.above_zero) - int(found.below_zero)
 
 
 def _headline(standing: Standing, concluded: Conclusion, *, own_scores: bool) -> str:

@@ -104,7 +104,7 @@ def test_taste_is_claimed_only_of_who_orders_a_readers_texts_better_than_what_kn
     copied = [answered(e.id, "5", distribution=around(value)) for e, value in zip(examples, usual.values, strict=True)]
     result = evaluate(examples, copied, train=train)
     assert result.conclusions[0].taste is False
-    assert ": not shown to know more than what most readers like" in result.verdict[0]
+    assert ": not shown to order a reader's texts better than that row does, which knows no reader" in result.verdict[0]
     alone = evaluate(examples, copied, train=None)
     assert alone.conclusions[0].taste is None
     assert (

@@ -130,6 +130,19 @@ def test_only_a_rule_that_knows_who_is_lenient_is_said_to(against: str, why: str
     assert ("since it knows" in one.sentences[1]) == (against != CHANCE)
 
 
+@pytest.mark.parametrize("standing", ["unclear", "worse"])
+def test_who_orders_one_readers_texts_is_not_to_be_thrown_away_for_misjudging_who_is_lenient(standing: str) -> None:
+    examples = texts(varied)
+    given = {"ours": [answer(one, str(one.truth)) for one in examples]}
+    parts = [Fold(examples, None)]
+    found = evaluate_many(given, parts, resamples=100)
+    assert found.conclusions[0].taste is None
+    behind = found.conclusions[0].model_copy(update={"standing": standing, "against": "profile average"})
+    [one] = verdicts(found.model_copy(update={"conclusions": (behind,)}), report_data(align(parts, given)))
+    assert "One reader's texts the judge is shown to put in that reader's order" in one.sentences[1]
+    assert "Do not use" not in one.sentences[1] and "do not compare readers by it" in one.sentences[1]
+
+
 def test_one_answer_to_everything_is_no_lack_of_items() -> None:
     found = verdict(texts(varied), ["7"] * READERS * TEXTS)
     assert (found.standing, found.headline) == ("collapsed", "gives the same answer to everything")

@@ -77,7 +77,8 @@ def content_baselines(
     gold = np.array([example.reference.score for example in known if example.reference], dtype=np.float64)
     rated = np.zeros(len(embedded), dtype=bool)
     rated[ratings.text] = True
-    new = bool(2 * np.count_nonzero(rated[of_examples.query]) < len(examples))
+    named = int(np.count_nonzero(rated[of_examples.query]))
+    new = 2 * named < len(examples)
     whose = np.array([readers[example.reviewer_id] for example in known], dtype=np.int64)
     of_text = parts(len(embedded), TEXT_PARTS, np.random.default_rng([seed, 1])) if new else None
     rows = []
@@ -89,7 +90,7 @@ def content_baselines(
             seed=seed,
             on_progress=on_progress,
         )
-        rows.append(_ridge(name, chosen, embedded, ratings, of_examples))
+        rows.append(_ridge(name, chosen, embedded, ratings, of_examples, named))
     return rows[0], rows[1], _nearest(embedded, of_train, gold, of_examples, mean=float(ratings.score.mean()))
 
 
@@ -101,7 +102,7 @@ def _none(reason: str) -> tuple[Baseline[float], Baseline[float], Baseline[float
     )
 
 
-def _ridge(name: str, chosen: Chosen, embedded: FloatArray, ratings: Ratings, asked: Asked) -> Baseline[float]:
+def _ridge(name: str, chosen: Chosen, embedded: FloatArray, ratings: Ratings, asked: Asked, named: int) -> Baseline[float]:
     model = fit_content(embedded, ratings, chosen.pair)
     values = model.of_texts(embedded)
     given = np.round(with_offset(values[asked.shown], values[asked.query], asked, model.reader_penalty), _DIGITS)
@@ -111,7 +112,8 @@ def _ridge(name: str, chosen: Chosen, embedded: FloatArray, ratings: Ratings, as
     return Baseline(
         name,
         tuple(given.tolist()),
-        note=f"{name} (penalty {penalty:g}{with_reader}): knows a text by its embedding alone",
+        note=f"{name} (penalty {penalty:g}{with_reader}): knows a text by its embedding alone"
+        + (f", which is as good as a name of the {named} of {len(given)} that training readers scored" if named else ""),
         distributions=tuple(map(tuple, normal_distributions(given, spread).tolist())),
     )
 

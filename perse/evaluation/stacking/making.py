@@ -28,7 +28,7 @@ from perse.progress import OnProgress, unseen
 from perse.records import Example, PointwiseExample
 from perse.scale import SCORES
 from perse.stacking.file import OrdinalModel, StackedData, StackedJudge, Stacking
-from perse.stacking.sources import BIAS, IN_WORDS, JUDGE, SOURCES, Known, features
+from perse.stacking.sources import BIAS, CONTENT, IN_WORDS, JUDGE, OTHERS, SOURCES, Known, features
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,7 @@ def material(folds: Sequence[Fold], judgements: Sequence[Judgement] | None) -> M
         ),
         *([f"{unanswered} examples without an answer are left out"] if unanswered else []),
         *_absent(rows),
+        *_named(rows),
     ]
     return Material(rows, tuple(examples), tuple(given), tuple(known), tuple(readers), tuple(notes))
 
@@ -227,6 +228,17 @@ def _absent(rows: Rows) -> list[str]:
         elif 0 < there < len(rows.gold):
             said.append(f"{IN_WORDS[source]}: absent for {len(rows.gold) - there} of {len(rows.gold)} examples")
     return said
+
+
+def _named(rows: Rows) -> list[str]:
+    """Of a text that training knows, what its words say is also what was said of it."""
+    both = int(rows.have([CONTENT, OTHERS]).sum())
+    if not both:
+        return []
+    return [
+        f"{both} of {len(rows.gold)} texts were scored by training readers: of these the words are as good as a name, so that what "
+        f"'{IN_WORDS[CONTENT]}' say and add there may be what these readers gave them, whatever their words"
+    ]
 
 
 def _fewer(raw: Sequence[Told]) -> list[str]:

@@ -13,12 +13,12 @@ from perse.evaluation.baselines.bias import fit_bias_model
 from perse.evaluation.stacking.adding import ALL, WITHOUT_JUDGE, Measured, Told, gains, levels
 from perse.evaluation.stacking.crossing import CrossFitted, Models, Rows, subsets
 from perse.evaluation.stacking.known import known_of
-from perse.evaluation.stacking.making import Fitted, fit
+from perse.evaluation.stacking.making import Fitted, fit, material
 from perse.evaluation.stacking.renamed import under_other_names
 from perse.evaluation.stacking.telling import fit_result
 from perse.evaluation.stats.correlation import kendall
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.records import PointwiseExample
+from perse.records import Evidence, PointwiseExample
 from perse.results.result import Estimate, Interval
 from perse.stacking.applying import stacked, with_stacked
 from perse.stacking.file import StackedData, StackedJudge
@@ -290,6 +290,26 @@ def test_distributions_from_the_likeliest_tokens_are_none(train: list[PointwiseE
         fit([Fold(examples, train)], read)
     some = fit([Fold(examples, train)], [*read[:40], *judgements[40:]], resamples=100)
     assert "the language model: absent for 40 of 160 examples" in some.notes
+
+
+@pytest.mark.slow
+def test_of_texts_that_training_scored_words_are_said_to_be_as_good_as_a_name(train: list[PointwiseExample]) -> None:
+    examples, _ = world(20, seed=2, knows=1)
+    drawn = np.random.default_rng(3)
+    with_words = [
+        one.model_copy(
+            update={
+                "evidence": Evidence(others=0, estimate=float(drawn.normal(5.5, 1)), shrinkage=2.0),
+                "profile": tuple(past.model_copy(update={"estimate": 5.5}) for past in one.profile),
+                **({} if n < 80 else {"query": f"new {n}"}),
+            }
+        )
+        for n, one in enumerate(examples)
+    ]
+    named = "80 of 160 texts were scored by training readers: of these the words are as good as a name"
+    assert any(note.startswith(named) for note in material([Fold(with_words, train)], None).notes)
+    for silent in (examples, with_words[80:]):
+        assert not any("as good as a name" in note for note in material([Fold(silent, train)], None).notes)
 
 
 @pytest.mark.slow
