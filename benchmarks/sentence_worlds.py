@@ -8,6 +8,8 @@
 *All aspects, one aspect* (`perse study aspects`): a judge of all aspects and judges of each, right as often, or more often by 20 points.
 *Known minus unknown* (`perse study contamination`): a judge that scores the works it names as well as the others, or knows only those.
 *First place* (the same): a judge that throws a coin, or chooses the first three times in four.
+*Leaning to the known* (the same), where known works are liked more: the same of the known one of two works.
+*Bias known* (the paper's, the same).
 Printed: of 100 worlds, those in which the sentence claims it, either way for differences (where there is nothing 5 are meant; 2.5 of taste and of the highest; of five
 aspects, each looked at by itself, up to 22.6).
 """
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from rich.console import Console
@@ -119,8 +122,32 @@ def contamination(draw: np.random.Generator, size: int, *, there: bool) -> dict[
     of_couples = of_pairs(plots, couples, {"raw": (orders[0], orders[1])}, resamples=RESAMPLES, seed=0)
     assert all(better(truth, pair) in ("A", "B") for pair in couples.pairs)
     first = next(one.estimate for one in of_couples.points if one.series == "all" and one.metric == "bias_first")
+    liked = {item: float(np.clip(mean + 1.5 * known[item], 1, 10)) for item, mean in truth.items()}
+    leaning, published = _for_the_known(draw, replace(plots, truth=liked), known, couples, there=there)
     told = of_plots.sentence.rpartition(": ")[2]
-    return {"known minus unknown": "not shown" not in told and "undefined" not in told, "first place": shown_apart(first)}
+    return {
+        "known minus unknown": "not shown" not in told and "undefined" not in told,
+        "first place": shown_apart(first),
+        "leaning to the known": shown_apart(leaning),
+        "bias known, as in the paper": shown_apart(published),
+    }
+
+
+def _for_the_known(
+    draw: np.random.Generator, plots: Plots, known: dict[str, bool], couples: Pairs, *, there: bool
+) -> tuple[Estimate, Estimate]:
+    """How a judge that names what it knows leans to it: a coin, or three times in four."""
+    orders: list[dict[str, Judgement]] = [{}, {}]
+    for turned, of_order in enumerate(orders):
+        for pair in couples.pairs:
+            shown = pair[::-1] if turned else pair
+            titles = [plots.titles[item] if known[item] else "N/A" for item in shown]
+            lean = 0.25 * there * (known[shown[0]] - known[shown[1]])
+            label = "A" if draw.random() < 0.5 + lean else "B"
+            of_order[pair_id(*pair)] = _answer(pair_id(*pair), label, f"A: {titles[0]}; B: {titles[1]}")
+    found = of_pairs(plots, couples, {"raw": (orders[0], orders[1])}, resamples=RESAMPLES, seed=0)
+    by = {one.metric: one.estimate for one in found.points if one.series == "one known"}
+    return by["leaning_known"], by["bias_known"]
 
 
 def _answer(name: str, label: str, text: str) -> Judgement:
@@ -130,7 +157,7 @@ def _answer(name: str, label: str, text: str) -> Judgement:
 
 
 World = Callable[..., dict[str, bool]]
-SIZES: dict[World, tuple[int, ...]] = {taste: (12, 40), kgds: (12, 60), aspects: (20, 60), contamination: (40, 120)}
+SIZES: dict[World, tuple[int, ...]] = {taste: (12, 40), kgds: (12, 60), aspects: (20, 60), contamination: (40, 120, 400)}
 """Documents, samples, readers and works."""
 
 

@@ -195,7 +195,7 @@ def _taste(row: Row, difference: Difference | None, alone: str) -> tuple[bool | 
     if difference is None:
         return (
             None,
-            f"{said}: whether that is a reader's taste or what most like is not known, for want of other readers' reviews of these texts",
+            f"{said}: whether that is a reader's taste or what most like is not known, for want of other readers' reviews of these texts on a training side at hand",
         )
     row_said = "the unpersonalized row" + (", rounded as its answers are" if difference.baseline == ROUNDED_MEAN else "")
     said += f"; minus {row_said}, on the readers whose texts both order, {shown(difference.estimate)}"

@@ -79,6 +79,14 @@ def test_in_one_order_there_is_no_gap() -> None:
     assert found.order_gap is None and found.turned is None
 
 
+def test_two_roles_that_say_the_same_are_not_taken_for_the_two_orders_of_one() -> None:
+    one_order = decided([ballot("j"), ballot("j")], judgement("j"))
+    assert one_order.order_gap is None and one_order.turned is None
+    both = [ballot("second"), ballot("second"), ballot("first", candidate="A"), ballot("first", candidate="A")]
+    found = decided(both, judgement("second", 0.9), judgement("first", 0.7))
+    assert found.order_gap == pytest.approx(0.6) and found.turned == 1.0
+
+
 def test_a_role_without_a_vote_is_counted_and_not_guessed() -> None:
     ballots = [ballot("s"), ballot("c", role=CLERK)]
     sure = judgement("s", 0.25)

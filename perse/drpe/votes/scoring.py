@@ -151,10 +151,12 @@ def _probability(ballot: Ballot, answers: Mapping[str, Judgement]) -> float | No
 
 def _in_both_orders(ballots: Sequence[Ballot]) -> list[tuple[Ballot, Ballot]]:
     """The ballots of each role on each reference, in each wording, that differ by the order alone."""
-    found: dict[tuple[int, int, str], list[Ballot]] = {}
+    found: dict[tuple[int, int, str], tuple[list[Ballot], list[Ballot]]] = {}
     for ballot in ballots:
-        found.setdefault((ballot.wording, ballot.reference, ballot.role.text if ballot.role else ""), []).append(ballot)
-    return [(each[0], each[1]) for each in found.values() if len(each) == 2]
+        role = ballot.role.text if ballot.role else ""
+        # Two roles of a document may say the same: each of its ballots has one of the other order.
+        found.setdefault((ballot.wording, ballot.reference, role), ([], []))[ballot.candidate == "B"].append(ballot)
+    return [pair for first, second in found.values() for pair in zip(first, second, strict=False)]
 
 
 def _both(

@@ -76,6 +76,13 @@ class Paired:
     """How often the plot shown first was chosen, minus how often it was the better one, over the answered orders."""
     bias_known: FloatArray
     """The same of the plot that is known; NaN unless one is."""
+    chose_known: FloatArray
+    """How often the plot that is known was chosen, over the answered orders; NaN unless one is."""
+
+    @property
+    def known_is_better(self) -> FloatArray:
+        """1 where the known plot is the better one, 0 where it is the other; NaN unless one is known."""
+        return self.chose_known - self.bias_known
 
     @property
     def answered(self) -> BoolArray:
@@ -110,7 +117,7 @@ def _pair(
     titles: Mapping[str, str],
     better: Choice,
 ) -> tuple[float, ...]:
-    """known, right, consistent, bias first, bias known of one pair."""
+    """known, right, consistent, bias first, bias known, chose known of one pair."""
     name = pair_id(*pair)
     answers = [(one, turned) for one, turned in ((given.get(name), False), (swapped.get(name), True)) if _ok(one)]
     knows = [False, False]
@@ -124,7 +131,7 @@ def _pair(
 
 
 def _of_orders(chosen: Sequence[tuple[str | None, bool]], *, knows: Sequence[bool], better: Choice) -> tuple[float, ...]:
-    """known, right, consistent, bias first, bias known of the labels of one pair, each with whether the pair was swapped."""
+    """known, right, consistent, bias first, bias known, chose known of the labels of one pair, each with whether the pair was swapped."""
     chose_first = [(label == "A") != turned for label, turned in chosen]  # the first of the pair, however it was shown
     # the plot shown first: chosen minus better
     ahead = [float(label == "A") - float((better == "A") != turned) for label, turned in chosen]
@@ -132,10 +139,11 @@ def _of_orders(chosen: Sequence[tuple[str | None, bool]], *, knows: Sequence[boo
     right = sum(first == (better == "A") for first in chose_first) / 2
     consistent = float(len(chose_first) == 2 and chose_first[0] == chose_first[1])
     bias_first = sum(ahead) / len(ahead) if ahead else np.nan
-    bias_known = np.nan
+    chose_known = bias_known = np.nan
     if knows[0] != knows[1] and chose_first:
-        bias_known = sum((first == knows[0]) - float((better == "A") == knows[0]) for first in chose_first) / len(chose_first)
-    return known, right, consistent, bias_first, bias_known
+        chose_known = sum(first == knows[0] for first in chose_first) / len(chose_first)
+        bias_known = chose_known - float((better == "A") == knows[0])
+    return known, right, consistent, bias_first, bias_known, chose_known
 
 
 def random_scores(items: Sequence[str], *, seed: int) -> FloatArray:
@@ -156,7 +164,7 @@ def random_choices(pairs: Sequence[tuple[str, str]], *, better: Mapping[str, Cho
 
 
 def _paired(rows: Sequence[Sequence[float]]) -> Paired:
-    return Paired(*np.array(rows, dtype=np.float64).reshape(-1, 5).T)
+    return Paired(*np.array(rows, dtype=np.float64).reshape(-1, 6).T)
 
 
 def _ok(judgement: Judgement | None) -> bool:
@@ -199,6 +207,30 @@ def apart(bootstrap: Bootstrap, one: Singles) -> Estimate:
     )
     interval = of_correlations(value, interval, [(values[0].value, values[0].items), (-values[1].value, values[1].items)])
     return of_items(Estimate(value=value, interval=interval, items=values[0].items + values[1].items))
+
+
+def leaning(bootstrap: Bootstrap, pairs: Paired) -> Estimate:
+    """How much more than half the known one of two works is chosen, where pairs in which it is the better and in which it is the worse count alike.
+
+    The paper's bias, how often it is chosen minus how often it is better, is no such thing where known works are better or worse than others: of a coin
+    it is one half minus how often the known one is better. This is 0 of a coin, of whoever is always right, and of whoever errs as often
+    on either kind. Its interval joins those of the two shares as of independent parts (Zou and Donner, 2008).
+    """
+    parts = [mean(bootstrap, pairs.chose_known, pairs.known_is_better == one) for one in (1.0, 0.0)]
+    items = sum(part.items for part in parts)
+    if any(part.value is None for part in parts):
+        always = "undefined (the known one is always the better, or never)"
+        return Estimate(value=None, interval=Interval(reason=always) if items else NOTHING, items=items)
+    shares = [part.value or 0.0 for part in parts]
+    value = (sum(shares) - 1) / 2
+    lows, highs = [part.interval.low for part in parts], [part.interval.high for part in parts]
+    reason = next((part.interval.reason for part in parts if part.interval.reason), None)
+    if reason is not None:
+        return Estimate(value=value, interval=Interval(reason=reason), items=items)
+    below, above = (
+        np.sqrt(sum((share - (end or 0.0)) ** 2 for share, end in zip(shares, ends, strict=True))) / 2 for ends in (lows, highs)
+    )
+    return Estimate(value=value, interval=Interval(low=float(value - below), high=float(value + above)), items=items)
 
 
 def share(chosen: BoolArray, of: BoolArray) -> Estimate:

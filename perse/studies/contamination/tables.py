@@ -27,6 +27,7 @@ from perse.studies.contamination.known_works import (
     apart,
     bias,
     correlations,
+    leaning,
     mean,
     over_items,
     paired,
@@ -125,10 +126,11 @@ def of_pairs(
             unheard.append(
                 f'{version}: {missing} pairs were answered in neither order; they are in "all" and in no other group'
             )
-        known = bias(bootstrap, one.bias_known, one.known == 1)
-        biases.append((version, known))
-        for_known.append(f"{version} {verdict(known)}")
-        points.append(Point(series="one known", x=version, metric="bias_known", estimate=known))
+        known = {"bias_known": bias(bootstrap, one.bias_known, one.known == 1), "leaning_known": leaning(bootstrap, one)}
+        better_known = mean(bootstrap, one.known_is_better, one.known == 1)
+        biases.append((version, known["leaning_known"], known["bias_known"], better_known))
+        for_known.append(f"{version} {verdict(known['leaning_known'])}")
+        points += [Point(series="one known", x=version, metric=metric, estimate=value) for metric, value in known.items()]
     rows.sort(key=lambda row: [*GROUPS.values(), "all"].index(str(row[0])))
     coins = random_choices(pairs.pairs, better=truth, seed=seed)
     chance = _of_group(coins, np.ones(len(pairs.pairs), dtype=bool), bootstrap)
@@ -149,14 +151,19 @@ def of_pairs(
         notes=tuple(notes),
     )
     one_known = Table(
-        title="Pairs of which one is known: bias for it (shape of PerSE, table 7)",
-        header=("version", "bias known"),
+        title="Pairs of which one is known: is it chosen for that? (PerSE, table 7, has the bias)",
+        header=("version", "leaning to it", "bias known", "better"),
         rows=tuple(biases),
-        notes=("how often the known plot is chosen, minus how often it is the better one",),
+        notes=(
+            "leaning to it: how much more than half the known plot is chosen, where pairs in which it is the better and in which it is the worse count "
+            "alike: 0 of a coin, and of whoever errs as often on either",
+            "bias known, as in the paper: how often the known plot is chosen, minus how often it is the better one (last column); of a coin it is "
+            "one half minus that, so no sign of a bias by itself where known works are better, or worse, than others",
+        ),
     )
     sentence = (
         f"Of {len(pairs.pairs)} pairs, the share chosen alike in both orders and the bias for the first: {'; '.join(whole)}. "
-        f"Where the judge names one of the two works, the bias for that one: {'; '.join(for_known)}."
+        f"Where the judge names one of the two works, how much it leans to that one, better or worse: {'; '.join(for_known)}."
         f"{' Pairs share items: these intervals are too narrow.' if pairs.reused else ''}"
     )
     return Finding(tuple(points), (groups, one_known), sentence)

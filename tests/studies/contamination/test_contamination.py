@@ -12,7 +12,18 @@ from reading_builders import answered, failed, scripted
 
 from perse.errors import BadInput
 from perse.judging.judge import JudgeSettings
-from perse.studies.contamination.known_works import apart, bias, correlations, mean, over_items, paired, share, singles
+from perse.studies.contamination.known_works import (
+    Paired,
+    apart,
+    bias,
+    correlations,
+    leaning,
+    mean,
+    over_items,
+    paired,
+    share,
+    singles,
+)
 from perse.studies.contamination.plots import better, draw_pairs, pair_id, read_means, read_plots
 from perse.studies.contamination.recognition import plain_title, recognized
 from perse.studies.contamination.study import Contamination, contamination
@@ -109,6 +120,38 @@ def test_a_share_of_none_has_an_interval_that_is_not_empty() -> None:
     assert share(np.zeros(0, dtype=bool), np.zeros(0, dtype=bool)).interval.reason == "undefined (no items)"
 
 
+def _with_one_known(known_is_better: list[bool], chosen: list[float]) -> Paired:
+    nothing, share_chosen = np.full(len(chosen), np.nan), np.array(chosen)
+    return Paired(
+        np.ones(len(chosen)), nothing, nothing, nothing, share_chosen - np.array(known_is_better, dtype=float), share_chosen
+    )
+
+
+def test_a_coin_and_a_judge_that_is_right_lean_to_no_work_for_being_known_however_often_it_is_the_better() -> None:
+    drawn = np.random.default_rng(4)
+    claimed = {"coin": 0, "right in nine of ten": 0, "takes it three times in four": 0}
+    for _ in range(200):
+        better = (drawn.random(60) < 0.75).tolist()
+        for name, chance in (
+            ("coin", [0.5] * 60),
+            ("right in nine of ten", [0.9 if one else 0.1 for one in better]),
+            ("takes it three times in four", [0.75] * 60),
+        ):
+            found = leaning(over_items(60, resamples=10, seed=0), _with_one_known(better, (drawn.random(60) < chance).tolist()))
+            claimed[name] += found.above_zero or found.below_zero
+    # 5 of 100 are meant; 22 of 200 is above what chance makes of that in 1 of 10,000.
+    assert claimed["coin"] <= 22 and claimed["right in nine of ten"] <= 22
+    assert claimed["takes it three times in four"] > 100
+
+
+def test_leaning_to_the_known_work_is_half_the_sum_of_two_shares_less_one_by_hand() -> None:
+    # Chosen in 3 of the 4 pairs in which it is the better, and in 1 of the 2 in which it is not: (3/4 + 1/2 - 1) / 2.
+    found = leaning(over_items(6, resamples=10, seed=0), _with_one_known([True] * 4 + [False] * 2, [1, 1, 1, 0, 1, 0]))
+    assert found.value == pytest.approx(1 / 8) and found.interval.reason == "undefined (few items)"
+    always = leaning(over_items(4, resamples=10, seed=0), _with_one_known([True] * 4, [1, 1, 1, 0]))
+    assert always.value is None and always.interval.reason == "undefined (the known one is always the better, or never)"
+
+
 def test_accuracy_consistency_and_biases_of_pairs_are_those_computed_by_hand() -> None:
     pairs = [("a", "b"), ("a", "c"), ("b", "c"), ("c", "d")]
     better_of = {"a|b": "A", "a|c": "B", "b|c": "A", "c|d": "B"}
@@ -132,6 +175,7 @@ def test_accuracy_consistency_and_biases_of_pairs_are_those_computed_by_hand() -
     assert one.bias_first[:3].tolist() == [0.5, 0.0, 0.0] and np.isnan(one.bias_first[3])
     # the known plot is chosen in both orders and is the worse one
     assert one.bias_known[1] == 1.0 and np.isnan(one.bias_known[[0, 2, 3]]).all()
+    assert one.chose_known[1] == 1.0 and one.known_is_better[1] == 0.0
     everything = np.ones(4, dtype=bool)
     estimate = mean(over_items(4, resamples=100, seed=0), one.bias_first, everything)
     assert estimate.value == pytest.approx(1 / 6) and estimate.items == 3
@@ -256,6 +300,7 @@ def test_a_judge_that_remembers_is_found_out(files: dict[str, Path], tmp_path: P
     assert value["all", "raw", "accuracy"] == pytest.approx(0.5) and value["all", "raw", "consistency"] == 0.0
     # the known plot is chosen in one of two orders: the bias is 1/2 minus the share of pairs in which it is better
     assert abs(value["one known", "raw", "bias_known"] or 0.0) < 0.5
+    assert value["one known", "raw", "leaning_known"] in (None, 0.0)
     arms = sorted(folder.name for folder in (tmp_path / "study" / "arms").iterdir())
     assert arms == [f"{version}-{arm}" for version in ("anonymized", "raw") for arm in ("pair", "pair-swapped", "title")]
     known = (tmp_path / "study" / "study.json").read_bytes()
