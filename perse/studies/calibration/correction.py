@@ -157,6 +157,8 @@ class Corrected:
     """Corrected predictions by example id, and the corrections that the folds were given."""
 
     predictions: Mapping[str, float]
+    alike: Mapping[str, float]
+    """With what is common to all readers alone."""
     corrections: tuple[Correction, ...]
 
 
@@ -181,9 +183,12 @@ def correct(
     for one in predictions:
         members[fold[reviewer[one]]].append(one)
     found: dict[str, float] = {}
+    alike: dict[str, float] = {}
     corrections = []
     for nth, own in sorted(members.items()):
         correction = fit((scores.get(one, ()) for one in sorted(predictions) if fold[reviewer[one]] != nth), slope=slope)
         corrections.append(correction)
         found |= {one: correction.apply(predictions[one], scores.get(one, ())) for one in own}
-    return Corrected({one: found[one] for one in predictions}, tuple(corrections))
+        alike |= {one: correction.apply(predictions[one], ()) for one in own}
+    ordered, same_for_all = ({one: of[one] for one in predictions} for of in (found, alike))
+    return Corrected(ordered, same_for_all, tuple(corrections))

@@ -39,7 +39,7 @@ from perse.studies.frame.summarizing import POINTWISE, SharedResamples, crossed_
 from perse.studies.frame.unanswered import coverage
 
 PAST = "past"
-BEFORE, AFTER, AVERAGE = "as judged", "corrected by past reviews", "profile average"
+BEFORE, ALIKE, AFTER, AVERAGE = "as judged", "corrected alike for all readers", "corrected by past reviews", "profile average"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,6 +186,7 @@ def _compare(
     shared = SharedResamples.over(examples, resamples=resamples, seed=seed)
     series: dict[str, FloatArray] = {
         BEFORE: np.array([before[example.id] for example in examples]),
+        ALIKE: np.array([corrected.alike[example.id] for example in examples]),
         AFTER: np.array([corrected.predictions[example.id] for example in examples]),
     }
     if all(example.profile for example in examples):
@@ -198,26 +199,30 @@ def _compare(
         for metric, estimate in zip(POINTWISE, estimates, strict=True)
     )
     change = minus([(1.0, series[AFTER])], [(1.0, series[BEFORE])])
-    gains = {metric: shared.value(metric, change) for metric in POINTWISE}
+    own_part = minus([(1.0, series[AFTER])], [(1.0, series[ALIKE])])
+    gains, of_own = ({metric: shared.value(metric, one) for metric in POINTWISE} for one in (change, own_part))
     rows: list[tuple[Estimate | str | None, ...]] = [(name, *estimates) for name, estimates in values.items()]
     rows.append((f"{AFTER}, minus {BEFORE}", *gains.values()))
+    rows.append((f"{AFTER}, minus {ALIKE}", *of_own.values()))
     table = Table(
         title=f"Before and after correction: {len(examples)} items",
         header=("", *map(heading, POINTWISE)),
         rows=tuple(rows),
-        notes=("the last line is paired: the same items and resamples of the readers on both sides; a lower MAE is better",),
+        notes=(
+            "the last two lines are paired: the same items and resamples of the readers on both sides; a lower MAE is better",
+        ),
     )
-    mae = gains["mae"]
+    mae, beyond = gains["mae"], of_own["mae"]
     by_itself = (
         ", which it does by itself, too: its scores are whole ones, and whatever is added breaks their ties"
         if labels_alone(series[BEFORE])
         else ""
     )
     sentence = (
-        f"Corrected by how the judge misjudges a reader's past reviews, its mean absolute error goes from "
+        f"Corrected by how the judge misjudges past reviews, its mean absolute error goes from "
         f"{words(values[BEFORE][POINTWISE.index('mae')])} to {words(values[AFTER][POINTWISE.index('mae')])}, "
-        f"a change of {words(mae, signed=True)}{_shown(mae)}; "
-        f"Kendall changes by {shared.told('kendall', change)}{by_itself}."
+        f"a change of {words(mae, signed=True)}{_shown(mae)}; what a reader's own past reviews change beyond a correction that is the same for all readers "
+        f"is {words(beyond, signed=True)}{_shown(beyond)}. Kendall changes by {shared.told('kendall', change)}{by_itself}."
     )
     return _Compared(points, (table,), sentence, _notes(past, scores, corrected))
 

@@ -6,6 +6,7 @@ import json
 from math import inf
 from pathlib import Path
 
+import numpy as np
 import pytest
 from reading_builders import answered, pair, scored, scripted
 
@@ -27,7 +28,7 @@ from perse.studies.calibration.correction import (
     past_scores,
 )
 from perse.studies.calibration.reliability import reliability
-from perse.studies.calibration.study import AFTER, BEFORE, Judging, calibration
+from perse.studies.calibration.study import AFTER, ALIKE, BEFORE, Judging, calibration
 
 
 def past(true: float, predicted: float, reviewer: str = "r") -> PastScore:
@@ -126,6 +127,26 @@ def test_a_planted_answer_has_no_effect() -> None:
     assert found[0] == found[1]
 
 
+def test_what_corrects_all_readers_alike_is_not_said_of_a_readers_own_past(tmp_path: Path) -> None:
+    drawn = np.random.default_rng(5)
+    low = [
+        one.model_copy(
+            update={
+                "profile": tuple(past.model_copy(update={"score": int(drawn.integers(1, 4))}) for past in one.profile),
+                "reference": ReviewReference(review="r", score=int(drawn.integers(1, 4))),
+            }
+        )
+        for one in _world()
+    ]
+    judge = scripted(lambda message: "[Score] 8")
+    run = _run(low, judge, tmp_path / "run")
+    result = calibration(run, tmp_path / "out", judging=Judging(name="scripted"), resamples=200, load=lambda _: judge)
+    whole, _, own = result.answer.partition(". Kendall")[0].partition("; ")
+    assert "a change of -5." in whole and "(not shown to change)" not in whole
+    assert own.startswith("what a reader's own past reviews change beyond a correction that is the same for all readers is ")
+    assert own.endswith("(not shown to change)")
+
+
 def test_what_is_common_is_fitted_on_other_readers() -> None:
     examples = _world()
     asked = past_examples(examples)
@@ -158,7 +179,11 @@ def test_a_judge_that_says_five_is_put_right_by_the_past(tmp_path: Path) -> None
     result = calibration(run, out, judging=Judging(name="scripted"), resamples=200, load=lambda _: judge)
     mae = {point.series: point.estimate.value for point in result.points if point.metric == "mae"}
     assert mae[AFTER] is not None and mae[BEFORE] is not None and mae[AFTER] < 0.8 < 2 < mae[BEFORE]
-    assert "Kendall changes by undefined" in result.answer and "(not shown to change)" not in result.answer.partition(";")[0]
+    assert (
+        "Kendall changes by undefined" in result.answer
+        and "(not shown to change)" not in result.answer.partition(". Kendall")[0]
+    )
+    assert mae[ALIKE] is not None and mae[ALIKE] > 2
     assert "reliability: undefined (no answer with a label distribution and a true label)" in result.notes
     known = (out / "study.json").read_bytes()
     count = len(asked)
