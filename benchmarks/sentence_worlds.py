@@ -3,7 +3,8 @@
     python benchmarks/sentence_worlds.py --worlds 300
     python benchmarks/sentence_worlds.py --worlds 100 --only contamination
 
-*Taste of real readers* (`perse drpe vote`): readers vote on a text in both orders, with or without a taste of their own; some lean to one place, and so do all at some texts.
+*Who votes for which text* (`perse drpe vote`): readers vote on a text in both orders, with or without a taste of their own; some lean to one place, and so do all at some texts.
+*The same, unequal leans*: three readers lean to no place and two by 3 logits, so that these follow the texts less.
 *Highest of KGDS* (`perse kgds metrics`): four models that are the same, or one that is better by 15 points, on shared samples; the highest is held against the next.
 *All aspects, one aspect* (`perse study aspects`): a judge of all aspects and judges of each, right as often, or more often by 20 points.
 *Known minus unknown* (`perse study contamination`): a judge that scores the works it names as well as the others, or knows only those.
@@ -56,7 +57,20 @@ def taste(draw: np.random.Generator, size: int, *, there: bool) -> dict[str, boo
         return {(f"d{n // 4}", f"M{n % 4}"): dict(zip(names, row, strict=True)) for n, row in enumerate(table.tolist())}
 
     found = Readership(names, cells((first + second) / 2), cells(first - second), {}, incomplete=0)
-    return {"taste of real readers": bool(found.taste_shown)}
+    return {"who votes for which text": bool(found.taste_shown), "the same, unequal leans": _unequal(draw, texts, there=there)}
+
+
+def _unequal(draw: np.random.Generator, texts: int, *, there: bool) -> bool:
+    """Whether it is shown of readers who lean to a place to different degrees, with or without a taste."""
+    names = tuple(f"r{n}" for n in range(5))
+    logits = draw.normal(0, 1, (texts, 1)) + there * draw.normal(0, 0.5, (texts, 5))
+    lean = np.array([[0.0, 0.0, 0.0, 3.0, 3.0]])
+    first, second = (1 / (1 + np.exp(-(logits + sign * lean + draw.normal(0, 0.1, (texts, 5))))) for sign in (1, -1))
+    means, gaps = (
+        {(f"d{n // 4}", f"M{n % 4}"): dict(zip(names, row, strict=True)) for n, row in enumerate(table.tolist())}
+        for table in ((first + second) / 2, first - second)
+    )
+    return bool(Readership(names, means, gaps, {}, incomplete=0).taste_shown)
 
 
 def kgds(draw: np.random.Generator, size: int, *, there: bool) -> dict[str, bool]:

@@ -89,7 +89,8 @@ def test_each_reader_votes_by_their_own_reviews_and_beside_invented_roles(tmp_pa
     found = readership(run.ballots, run.answers, tuple(run.readers))
     assert found.chances == {("d1", "M1"): {"anna": 1.0, "bert": 0.0}} and found.won(("d1", "M1"), run.readers) == 0.25
     [table] = [one for one in vote_result(run).tables if one.title == "Real readers"]
-    assert [row[:3] for row in table.rows] == [("anna", "1 of 4", "1.000"), ("bert", "3 of 4", "0.000")]
+    # This judge tells no probabilities, so that there is no P(candidate).
+    assert list(table.rows) == [("anna", "1 of 4", None, "100%"), ("bert", "3 of 4", None, "0%")]
 
 
 def texts_of_reader(message: str) -> tuple[str, str]:
@@ -271,8 +272,35 @@ def test_taste_is_said_to_be_shown_only_where_both_orders_have_it() -> None:
     assert sum(bool(one.taste_shown) for one in none) <= 3
     assert max(one.shares.taste for one in none if one.shares) > 0.1, "by the share alone some would be said to have taste"
     named = next(one for one in none if one.shares and one.shares.taste > 0.1 and not one.taste_shown)
-    assert "taste (who votes for which text; not shown to be more than chance)" in _of_readers(named)
-    assert "taste (who votes for which text), and" in _of_readers(of_twenty_texts(0.1, seed=0))
+    assert "who votes for which text (not shown to be more than chance), and" in _of_readers(named)
+    assert "who votes for which text, and" in _of_readers(of_twenty_texts(0.1, seed=0))
+
+
+def test_readers_who_agree_and_lean_unequally_are_not_said_to_have_tastes_alone() -> None:
+    draw = np.random.default_rng(3).normal
+    lean, texts = np.array([[0.0, 0.0, 0.0, 3.0, 3.0]]), draw(size=(20, 1))
+    first, second = (1 / (1 + np.exp(-(texts + sign * lean + 0.1 * draw(size=(20, 5))))) for sign in (1, -1))
+    names = tuple(f"r{r}" for r in range(5))
+    chances, orders = (
+        {(f"d{t}", "M1"): dict(zip(names, row.tolist(), strict=True)) for t, row in enumerate(table)}
+        for table in ((first + second) / 2, first - second)
+    )
+    found = Readership(names, chances, orders, {}, incomplete=0)
+    assert found.taste_shown
+    low, high = sorted(found.lean(name) or 0.0 for name in names)[:: len(names) - 1]
+    said = _of_readers(found)
+    assert "% who votes for which text, and" in said and "Who votes for which text is taste, and also that readers" in said
+    assert said.endswith(f"a vote for it is higher by {low:+.2f} to {high:+.2f}, by reader.") and abs(low) < 0.05 and high > 0.7
+
+
+def test_votes_of_a_judge_that_tells_no_probabilities_are_not_called_probabilities() -> None:
+    table = {f"t{n}": {"a": 0.2 + 0.6 * (n % 2), "b": 0.8} for n in range(12)}
+    ballots, answers = votes(table, table)
+    in_words = {key: one.model_copy(update={"distribution": None}) for key, one in answers.items()}
+    for given, probable in ((answers, True), (in_words, False)):
+        found = readership(ballots, {"single": given}, ("a", "b"))
+        assert found.probable is probable and ("variance of P(candidate)" in _of_readers(found)) is probable
+    assert "variance of votes for the candidate over 12 texts" in _of_readers(found)
 
 
 def test_a_taste_that_is_shown_has_a_share_wherever_a_text_draws_all_readers_to_one_place() -> None:
@@ -291,7 +319,9 @@ def test_a_taste_that_is_shown_has_a_share_wherever_a_text_draws_all_readers_to_
 def test_in_one_order_nothing_is_said_of_taste_being_shown() -> None:
     found = of_twenty_texts(0.1, seed=0)
     once = replace(found, orders={text: dict.fromkeys(of_one) for text, of_one in found.orders.items()})
-    assert once.taste_shown is None and "taste and chance, which one order cannot tell apart" in _of_readers(once)
+    assert once.taste_shown is None and "who votes for which text and chance, which one order cannot tell apart" in _of_readers(
+        once
+    )
 
 
 def test_a_reader_who_votes_for_both_in_two_orders_is_half_won_and_counts_for_those_he_stands_for() -> None:

@@ -1,11 +1,12 @@
 """Whom a text serves and whom it loses: the probabilities of a vote for it over real readers, instead of one number.
 
 P is a table of texts (a document's candidate) by readers, each cell the mean of both orders. What differs in it is divided as an analysis of variance does: between
-texts (all readers agree which is good), between readers (some are won more easily), taste (who votes for which text), and chance. How much is chance the two orders
-tell: by how much they differ beyond what a reader leans to one place, and what all do at a text. Asked in one order, taste and chance cannot be told apart.
+texts (all readers agree which is good), between readers (some are won more easily), who votes for which text, and chance. How much is chance the two orders
+tell: by how much they differ beyond what a reader leans to one place, and what all do at a text. Asked in one order, the last two cannot be told apart.
 
-A share of taste is what is left above chance, and never below 0: where nobody has any, it is not 0, and more the fewer texts there are. Taste
-is what a reader does in both orders: so it is shown where the two orders' residuals go together, over documents drawn anew.
+The share of who votes for which text is what is left above chance, and never below 0: where readers agree, it is not 0, and more the fewer texts there are. It
+is what a reader does in both orders: so it is shown where the two orders' residuals go together, over documents drawn anew. It is taste, and it is not taste alone:
+a probability ends at 0 and at 1, so that of readers who agree one who leans much to a place, or is surer, follows the texts by less or by more than another.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Shares:
     texts: float
     readers: float
     taste: float
-    """With chance in it where `chance` is None."""
+    """Who votes for which text, for whatever reason. With chance in it where `chance` is None."""
     chance: float | None
 
 
@@ -50,10 +51,18 @@ class Readership:
     """Share of a reader's votes that are for the text."""
     incomplete: int
     """Texts that some reader gave no vote."""
+    probable: bool = True
+    """Whether the judge told probabilities; if not, `chances` are shares of votes."""
 
     def of_reader(self, reader: str) -> float:
         """Mean over texts."""
         return fmean(of_one[reader] for of_one in self.chances.values())
+
+    def lean(self, reader: str) -> float | None:
+        """By how much more probable their vote for a text is where it stands first, on average; None in one order."""
+        apart = [of_one[reader] for of_one in self.orders.values()]
+        known = [one for one in apart if one is not None]
+        return fmean(known) if known and len(known) == len(apart) else None
 
     def won(self, text: Text, stands_for: Mapping[str, int]) -> float:
         """Share of the readers, each counted as often as they stand for others, who vote for this text and not for the reference; one who does both, in two
@@ -139,6 +148,7 @@ def readership(
     """Of the votes of real readers; a text that is the reference itself is left out."""
     found: dict[Text, dict[str, list[tuple[Choice, float | None, bool]]]] = {}
     seen: set[tuple[str, str | None]] = set()
+    probable = False
     for ballot in ballots:
         if ballot.role is None or ballot.role.source != "reader" or ballot.judgement is None:
             continue
@@ -146,6 +156,7 @@ def readership(
             continue
         seen.add((ballot.system, ballot.judgement))
         answer = answers[ballot.prompting].get(ballot.judgement)
+        probable |= answer is not None and answer.distribution is not None
         of_text = found.setdefault((ballot.document, ballot.system), {})
         voted = answer is not None and answer.label == ballot.candidate
         of_text.setdefault(ballot.role.type, []).append((ballot.candidate, _chance(ballot, answer), voted))
@@ -163,6 +174,7 @@ def readership(
             for text, of_text in whole.items()
         },
         incomplete=len(found) - len(whole),
+        probable=probable,
     )
 
 

@@ -138,13 +138,30 @@ def _of_readers(found: Readership) -> str:
     if shares is None:
         return f"Of real readers {texts:,} texts have all votes: too little to say what differs between readers."
     if shares.chance is None:
-        rest = f"and {shares.taste:.0%} taste and chance, which one order cannot tell apart"
+        rest = f"and {shares.taste:.0%} who votes for which text and chance, which one order cannot tell apart"
     else:
-        more = "" if found.taste_shown else "; not shown to be more than chance"
-        rest = f"{shares.taste:.0%} taste (who votes for which text{more}), and {shares.chance:.0%} chance, by how the two orders differ"
+        more = "" if found.taste_shown else " (not shown to be more than chance)"
+        rest = (
+            f"{shares.taste:.0%} who votes for which text{more}, and {shares.chance:.0%} chance, by how the two orders differ"
+        )
+    of = "P(candidate)" if found.probable else "votes for the candidate"
     return (
-        f"Of the variance of P(candidate) over {texts:,} texts and {len(found.readers)} real readers (standard deviation {found.spread:.3f}) "
-        f"{shares.texts:.0%} is between texts, {shares.readers:.0%} between readers, {rest}; these shares are estimates without an interval."
+        f"Of the variance of {of} over {texts:,} texts and {len(found.readers)} real readers (standard deviation {found.spread:.3f}) "
+        f"{shares.texts:.0%} is between texts, {shares.readers:.0%} between readers, {rest}; these shares are estimates without an interval.{_not_taste(found)}"
+    )
+
+
+def _not_taste(found: Readership) -> str:
+    """What else than taste makes readers vote for other texts, where that is shown."""
+    if not found.taste_shown:
+        return ""
+    leans = [lean for name in found.readers if (lean := found.lean(name)) is not None]
+    if not leans:
+        return ""
+    what = "a vote for it" if found.probable else "the share of votes for it"
+    return (
+        f" Who votes for which text is taste, and also that readers are sure of their votes, or lean to a place, to different degrees: where a text stands first, "
+        f"{what} is higher by {min(leans):+.2f} to {max(leans):+.2f}, by reader."
     )
 
 
@@ -161,7 +178,7 @@ def _readers(run: Run, found: Readership) -> list[Table]:
                 (
                     name,
                     f"{run.readers[name]} of {whole}",
-                    f"{found.of_reader(name):.3f}",
+                    f"{found.of_reader(name):.3f}" if found.probable else None,
                     f"{fmean(of_one[name] for of_one in found.votes.values()):.0%}",
                 )
                 for name in found.readers
@@ -172,7 +189,15 @@ def _readers(run: Run, found: Readership) -> list[Table]:
         ),
         Table(
             title="Whom each text wins",
-            header=("document", "system", "readers won", "P(candidate), lowest", "of", "highest", "of"),
+            header=(
+                "document",
+                "system",
+                "readers won",
+                f"{'P(candidate)' if found.probable else 'votes for it'}, lowest",
+                "of",
+                "highest",
+                "of",
+            ),
             rows=tuple(
                 (document, system, f"{found.won((document, system), run.readers):.0%}", *_ends(of_one))
                 for (document, system), of_one in found.chances.items()
