@@ -218,11 +218,17 @@ def _compare(
         if labels_alone(series[BEFORE])
         else ""
     )
+    of_nobodys_own = all(np.isinf(correction.penalty) for correction in corrected.corrections)
+    whose = (
+        "the correction is the same for all readers, since past reviews were told no better by one of each reader's own"
+        if of_nobodys_own
+        else f"what a reader's own past reviews change beyond a correction that is the same for all readers is {words(beyond, signed=True)}{_shown(beyond)}"
+    )
     sentence = (
         f"Corrected by how the judge misjudges past reviews, its mean absolute error goes from "
         f"{words(values[BEFORE][POINTWISE.index('mae')])} to {words(values[AFTER][POINTWISE.index('mae')])}, "
-        f"a change of {words(mae, signed=True)}{_shown(mae)}; what a reader's own past reviews change beyond a correction that is the same for all readers "
-        f"is {words(beyond, signed=True)}{_shown(beyond)}. Kendall changes by {shared.told('kendall', change)}{by_itself}."
+        f"a change of {words(mae, signed=True)}{_shown(mae)}; {whose}. "
+        f"Kendall changes by {shared.told('kendall', change)}{by_itself}."
     )
     return _Compared(points, (table,), sentence, _notes(past, scores, corrected))
 
