@@ -1,7 +1,7 @@
 """Does the order in which a profile is shown change the judgement? Each profile in several seeded orders (PerSE, figure 4).
 
 The mean over the orders and their standard deviation at each k, how far one item's expected score moves between two different
-orders, and how often its label changes. No profile is shown in one order twice while it has another: k = 1 is asked once, k = 2
+orders, and how often its likeliest label changes (its label, where the judge tells no probabilities). No profile is shown in one order twice while it has another: k = 1 is asked once, k = 2
 twice. Differs from the paper: inference only, with one judge for all k, and the same queries at every k.
 """
 
@@ -21,6 +21,7 @@ from perse.errors import BadInput
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.shares import share_note
 from perse.evaluation.stats.unseen import of_mean
+from perse.judgement import Judgement
 from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
 from perse.records import Example, chooses
@@ -106,6 +107,7 @@ def _result(asking: Asking, asked: Sequence[Asked]) -> Result:
     found = measure([one.condition for one in asked], resamples=asking.resamples, seed=asking.settings.seed)
     orders = {one.x: one.orders for one in asked}
     moves = {one.x: _moves(asking, one) for one in asked}
+    told = all(_told(one.condition) for one in asked)
     judge = asked[0].condition.judge
     moved = tuple(Point(series=judge, x=x, metric="moved", estimate=both[0]) for x, both in moves.items())
     spreads: list[tuple[Cell, ...]] = []
@@ -116,7 +118,7 @@ def _result(asking: Asking, asked: Sequence[Asked]) -> Result:
     return Result(
         name="order",
         asks=ASKS,
-        answer=_answer(found, max(asked, key=lambda one: int(one.x)), moves),
+        answer=f"{_answer(found, max(asked, key=lambda one: int(one.x)), moves, told=told)}{_sampled(asking, asked[0], told=told)}",
         plot="lines",
         x_label="k: how many of the reader's past reviews are shown",
         points=(*found.points, *moved),
@@ -128,7 +130,7 @@ def _result(asking: Asking, asked: Sequence[Asked]) -> Result:
             ),
             Table(
                 title="One item, two different orders",
-                header=("k", "items", "answer moves by", "label changes"),
+                header=("k", "items", "answer moves by", "likeliest label changes" if told else "label changes"),
                 rows=tuple(rows),
                 notes=(
                     "moves: mean absolute difference of the expected score (pairs: of the probability of A); changes: share of "
@@ -147,7 +149,7 @@ def _result(asking: Asking, asked: Sequence[Asked]) -> Result:
     )
 
 
-def _answer(found: Measured, most: Asked, moves: Mapping[str, tuple[Estimate, Estimate]]) -> str:
+def _answer(found: Measured, most: Asked, moves: Mapping[str, tuple[Estimate, Estimate]], *, told: bool) -> str:
     ours = next(p for p in found.points if (p.series, p.x, p.metric) == (most.condition.judge, most.x, found.main))
     said = f"At k = {most.x}, {heading(found.main)} is {words(ours.estimate)}"
     if len(most.shown) == 1:
@@ -156,8 +158,21 @@ def _answer(found: Measured, most: Asked, moves: Mapping[str, tuple[Estimate, Es
     spread = f", standard deviation {ours.spread:.3f}" if ours.spread is not None else ""
     return (
         f"{said} on average over {most.orders} orders{spread}; between two different orders one item's answer moves by {words(moved)}, "
-        f"and its label changes in {words(changed)} of cases."
+        f"and its {'likeliest label' if told else 'label'} changes in {words(changed)} of cases."
     )
+
+
+def _told(condition: Condition) -> bool:
+    """Whether every answer has its probabilities, so that no label need be drawn."""
+    return all(one.distribution for answers in condition.passes for one in answers.values() if one.label is not None)
+
+
+def _sampled(asking: Asking, asked: Asked, *, told: bool) -> str:
+    """What the order has no part in, where no order is asked twice to see how much that is."""
+    writes = any(one.text for answers in asked.condition.passes for one in answers.values())
+    if asking.settings.temperature == 0 or (told and not writes):
+        return ""
+    return f" At a temperature of {asking.settings.temperature:g} all of that may be sampling: no order is asked twice."
 
 
 def _sampling(asking: Asking) -> list[str]:
@@ -165,7 +180,7 @@ def _sampling(asking: Asking) -> list[str]:
         return []
     return [
         "at a temperature above 0 a review that is written first is sampled anew for each order, and so is the answer of a judge that is "
-        "asked in words, so some of the movement is the sampling's; ask --temperature 0 for that of the order alone"
+        "asked in words, so some of the movement is the sampling's, or all; ask --temperature 0 for that of the order alone"
     ]
 
 
@@ -193,7 +208,7 @@ def _moves(asking: Asking, asked: Asked) -> tuple[Estimate, Estimate]:
             expected = predictions(kept, one, "expected")
             assert expected is not None
             answers.append(expected)
-        labels.append(np.array([one[example.id].label for example in kept], dtype=object))
+        labels.append(np.array([_likeliest(one[example.id]) for example in kept], dtype=object))
     gaps, flips = [], []
     for a, b in combinations(range(len(passes)), 2):
         same = [left.profile == right.profile for left, right in zip(shown[a], shown[b], strict=True)]
@@ -203,6 +218,12 @@ def _moves(asking: Asking, asked: Asked) -> tuple[Estimate, Estimate]:
     reach = 1.0 if chooses(kept) else float(np.ptp(np.concatenate([shared.gold[~np.isnan(shared.gold)], *answers])))
     moved = shared.mean(_mean_known(gaps))
     return of_mean(moved, np.full(moved.items, reach)), shared.share(_mean_known(flips))
+
+
+def _likeliest(answer: Judgement) -> str | None:
+    """The label that is likeliest; the one given, where the judge tells no probabilities: that may be drawn."""
+    shares = answer.distribution
+    return max(shares, key=lambda label: shares[label]) if shares else answer.label
 
 
 def _mean_known(pairs: Sequence[FloatArray]) -> FloatArray:

@@ -10,18 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from judging_builders import asking, average, last, point, scripted
-from reading_builders import answered
+from reading_builders import answered, scored
 
+from perse.answering.base import JudgeSettings
 from perse.data.profiles.views import View
 from perse.errors import BadInput, RunMismatch
 from perse.evaluation.shared_texts import crossed, several_readers
 from perse.evaluation.stats.unseen import none_of
-from perse.records import Example
+from perse.records import Example, ProfileReview
 from perse.results.result import Estimate, Result
 from perse.studies.frame.measuring import Condition
 from perse.studies.frame.running import opened, read_study
 from perse.studies.frame.summarizing import crossed_note
-from perse.studies.order import Asked, _moves, order
+from perse.studies.order import Asked, _moves, _sampled, _told, order
 
 
 def _in_order(example: Example, number: int) -> Example:
@@ -51,6 +52,25 @@ def test_a_judge_that_ignores_the_order_has_no_spread_and_does_not_move(readers:
     assert point(result, "script", "3").spread == 0
     assert point(result, "script", "3", "moved").estimate.value == 0
     assert "standard deviation 0.000" in result.answer
+
+
+def test_a_drawn_label_is_no_movement_of_the_order() -> None:
+    """One distribution, whatever is shown, and labels that are drawn from it anew."""
+    flat = {str(score): 0.09 + 0.1 * (score == 7) for score in range(1, 11)}
+    profile = tuple(ProfileReview(text=f"past {n}", review="r", score=n + 1) for n in range(2))
+    examples = [scored(f"{n}", f"r{n}", 5, profile=profile) for n in range(12)]
+    turned = [one.model_copy(update={"profile": profile[::-1]}) for one in examples]
+    drawn = [{one.id: answered(one.id, label, distribution=flat) for one in examples} for label in ("2", "9")]
+    in_words = [{one.id: answered(one.id, label) for one in examples} for label in ("2", "9")]
+    settings = JudgeSettings(temperature=0.8)
+    for passes, changes, said in (
+        (drawn, 0.0, ""),
+        (in_words, 1.0, " At a temperature of 0.8 all of that may be sampling: no order is asked twice."),
+    ):
+        asked = Asked(Condition("j", "2", tuple(passes), examples), (examples, turned))
+        asks = Asking(examples=Path("x"), judge="j", resamples=50, settings=settings)
+        assert _moves(asks, asked)[1].value == changes
+        assert _sampled(asks, asked, told=_told(asked.condition)) == said
 
 
 def test_labels_that_never_change_may_change_in_other_texts_and_the_note_says_how_that_is_known(
