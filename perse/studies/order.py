@@ -107,7 +107,7 @@ def _result(asking: Asking, asked: Sequence[Asked]) -> Result:
     found = measure([one.condition for one in asked], resamples=asking.resamples, seed=asking.settings.seed)
     orders = {one.x: one.orders for one in asked}
     moves = {one.x: _moves(asking, one) for one in asked}
-    told = all(_told(one.condition) for one in asked)
+    told, most = all(_told(one.condition) for one in asked), max(asked, key=lambda one: int(one.x))
     judge = asked[0].condition.judge
     moved = tuple(Point(series=judge, x=x, metric="moved", estimate=both[0]) for x, both in moves.items())
     spreads: list[tuple[Cell, ...]] = []
@@ -118,7 +118,7 @@ def _result(asking: Asking, asked: Sequence[Asked]) -> Result:
     return Result(
         name="order",
         asks=ASKS,
-        answer=f"{_answer(found, max(asked, key=lambda one: int(one.x)), moves, told=told)}{_sampled(asking, asked[0], told=told)}",
+        answer=_answer(found, most, moves, told=told) + _sampled(asking, most, told=told),
         plot="lines",
         x_label="k: how many of the reader's past reviews are shown",
         points=(*found.points, *moved),
@@ -170,7 +170,7 @@ def _told(condition: Condition) -> bool:
 def _sampled(asking: Asking, asked: Asked, *, told: bool) -> str:
     """What the order has no part in, where no order is asked twice to see how much that is."""
     writes = any(one.text for answers in asked.condition.passes for one in answers.values())
-    if asking.settings.temperature == 0 or (told and not writes):
+    if asking.settings.temperature == 0 or (told and not writes) or len(asked.shown) == 1:
         return ""
     return f" At a temperature of {asking.settings.temperature:g} all of that may be sampling: no order is asked twice."
 

@@ -293,6 +293,16 @@ def test_readers_who_agree_and_lean_unequally_are_not_said_to_have_tastes_alone(
     assert said.endswith(f"a vote for it is higher by {low:+.2f} to {high:+.2f}, by reader.") and abs(low) < 0.05 and high > 0.7
 
 
+def test_readers_who_all_vote_for_one_place_are_not_said_to_have_voted_on_too_few_texts() -> None:
+    first, second = ({f"t{n}": {"a": p, "b": p} for n in range(12)} for p in (0.0, 1.0))
+    ballots, answers = votes(first, second)
+    said = _of_readers(readership(ballots, {"single": answers}, ("a", "b")))
+    assert (
+        said.startswith("All 2 real readers vote for all 12 texts alike (0.50, the mean over orders)")
+        and "too little" not in said
+    )
+
+
 def test_votes_of_a_judge_that_tells_no_probabilities_are_not_called_probabilities() -> None:
     table = {f"t{n}": {"a": 0.2 + 0.6 * (n % 2), "b": 0.8} for n in range(12)}
     ballots, answers = votes(table, table)

@@ -20,7 +20,7 @@ from perse.evaluation.stats.unseen import none_of
 from perse.records import Example, ProfileReview
 from perse.results.result import Estimate, Result
 from perse.studies.frame.measuring import Condition
-from perse.studies.frame.running import opened, read_study
+from perse.studies.frame.running import Asking, opened, read_study
 from perse.studies.frame.summarizing import crossed_note
 from perse.studies.order import Asked, _moves, _sampled, _told, order
 

@@ -135,6 +135,9 @@ def _of_readers(found: Readership) -> str:
     """What differs between real readers, in words."""
     texts = len(found.chances)
     shares = found.shares if texts >= FEWEST_TEXTS else None
+    if shares is None and texts >= FEWEST_TEXTS and len(found.readers) > 1:
+        alike = found.of_reader(found.readers[0])
+        return f"All {len(found.readers)} real readers vote for all {texts:,} texts alike ({alike:.2f}, the mean over orders): there is nothing to divide between texts and readers."
     if shares is None:
         return f"Of real readers {texts:,} texts have all votes: too little to say what differs between readers."
     if shares.chance is None:
