@@ -77,6 +77,17 @@ class RunFacts:
         return max((int(line["step"]) for line in self.lines or () if "loss" in line), default=None)
 
     @property
+    def passes(self) -> str | None:
+        """How often the kept weights have seen the training data: less than one of a run that ended before."""
+        kept = self.kept_step if self.kept_step is not None else self.steps
+        seen = [
+            line["epoch"]
+            for line in self.lines or ()
+            if "loss" in line and "epoch" in line and int(line["step"]) <= (kept or 0)
+        ]
+        return f"{max(seen):.3g}" if seen else None
+
+    @property
     def judgings(self) -> list[Mapping[str, Any]]:
         """The lines of judging while training, in order."""
         return [line for line in self.lines or () if "eval_seconds" in line]

@@ -1,8 +1,8 @@
 """Does the judge use the reader's past? The same queries with profiles that are not this reader's (`data.counterfactual`).
 
 The personalization gain is the value with the reader's own profile minus that with another: over an empty one, what any
-profile gives; over another reader's, what this reader's gives; over their own verdicts on the wrong texts, what is known of
-their taste beyond their leniency. This study is not in the paper, which compares with the empty profile alone (k = 0, figure 3).
+profile gives; over another reader's, what this reader's gives; over their own verdicts on the wrong texts, what verdicts tell
+because they belong to their texts: the reader's taste, or no more than that the profile makes sense. This study is not in the paper, which compares with the empty profile alone (k = 0, figure 3).
 """
 
 from __future__ import annotations
@@ -129,8 +129,9 @@ def _result(asking: Asking, conditions: Sequence[Condition], missing: Sequence[s
             *found.notes,
             *missing,
             "p by Holm: answers exchanged reader by reader, adjusted over the gains of the answer; a gain is shown where it is at most 0.05 and the interval leaves out 0",
-            "re-drawn: the reader's reviews and scores are attached to the wrong texts, so how lenient they are still shows, and "
-            "what they like does not",
+            "re-drawn: the reader's reviews and scores are attached to the wrong texts, so how lenient they are can still be read, and what they like "
+            "cannot; but a judge may also be worse for texts and reviews that do not fit together: where a gain over it is taste, there is "
+            "one within readers over another reader's profile, too",
             "the profile average is that of the profile shown; an empty one has none",
         ),
     )

@@ -21,7 +21,7 @@ from perse.studies.frame.retraining import ONE_TRAINING, Recipe, configs, identi
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import heading, verdict, words
 
-ASKS = "Does the judge know a reader better with more of their past?"
+ASKS = "Does the judge do better with more of a reader's past?"
 
 
 def k_curve(
@@ -104,6 +104,7 @@ def _result(asking: Asking, conditions: Sequence[Condition], ks: Sequence[int], 
                 if ks[0] == 0
                 else []
             ),
+            "whose past it is was not varied: whether another reader's would do as well, perse study counterfactual shows",
             "differs from PerSE, figure 3: the same queries at every k and nested profiles, where the paper has a data set for each k",
         ),
     )

@@ -23,7 +23,7 @@ from perse.studies.frame.retraining import ONE_TRAINING, Recipe, configs, identi
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import heading, words
 
-ASKS = "What do the reader's own words add to the scores that they gave?"
+ASKS = "Does the judge do better with the reader's own words than with their scores alone?"
 
 WITH, WITHOUT = "with review text", "scores alone"
 RETRAINED = "retrained"
@@ -124,7 +124,14 @@ def _result(asking: Asking, conditions: Sequence[Condition], *, repeats: int, re
         ),
         notes=(
             *found.notes,
-            *([ONE_TRAINING] if retrained else []),
+            *(
+                [ONE_TRAINING]
+                if retrained
+                else [
+                    "a judge that is only asked meets profiles unlike those it knows, so what it loses without words may be surprise: --retrain trains one each way"
+                ]
+            ),
+            "whose words they are was not varied",
             "differs from PerSE, table 5: the paper does not say what its three replicates replicate; here the passes draw the "
             "answers again from judges that are trained once",
         ),

@@ -62,10 +62,12 @@ def test_the_card_tells_data_recipe_and_what_was_not_measured(judge: Published) 
         "pipeline_tag": "text-generation",
         "tags": ["perse", "personalization", "llm-as-a-judge", "lora"],
     }, "neither a base model nor a licence is made up"
-    assert card.startswith("---\n") and "# first: a judge that answers as one reader would" in card
+    assert card.startswith("---\n") and "# first: a judge made to answer for one reader at a time" in card
     assert lines_of(card, "data set") == "| data set | train.jsonl |"
     assert lines_of(card, "sha256") == f"| sha256 | {run['data_digest']} |"
     assert lines_of(card, "examples to train on") == "| examples to train on | 12 |"
+    [*losses] = [line for line in map(json.loads, (judge.run / "log.jsonl").read_text().splitlines()) if "loss" in line]
+    assert lines_of(card, "passes over them") == f"| passes over them | {losses[-1]['epoch']:.3g} |"
     assert lines_of(card, "reviewers") == "| reviewers | 4 |"
     assert lines_of(card, "too long, left out") == "| too long, left out | 0 |"
     assert lines_of(card, "optimizer steps") == "| optimizer steps | 8 |"
@@ -300,7 +302,7 @@ def test_dora_and_four_bits_are_told(judge: Published) -> None:
 def test_a_judge_of_pairs_is_asked_by_files(judge: Published) -> None:
     change(judge.run, run__question="pairwise")
     card = card_text(judge.run)
-    assert "which of two new texts this reader would prefer" in card
+    assert "which of two new texts it expects this reader to prefer" in card and "lenient or strict" not in card
     assert "perse score --judge first --examples examples.jsonl --out judged    # where" in card
 
 
