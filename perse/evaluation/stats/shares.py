@@ -22,7 +22,7 @@ from scipy import stats
 
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.evaluation.stats.intervals import LEVEL
-from perse.results.result import Interval
+from perse.results.result import Estimate, Interval
 
 _DECIMALS = 9  # beyond which values count as equal
 _ANGLES = 361  # one a degree, those at which only one of two shares is moved among them
@@ -91,6 +91,20 @@ def apart_interval(values: FloatArray, weights: FloatArray, *, clusters: Sequenc
     first = _Share.of((values[some] > 0).astype(np.float64), (weights * sizes)[some], own, SPEAK)
     low, high = _least_and_most(differ, first)
     return Interval(low=round(low, _DECIMALS), high=round(high, _DECIMALS))
+
+
+def joined(parts: Sequence[tuple[float, Estimate]]) -> Estimate:
+    """The sum of a weight times each share, with the interval of independent parts (Zou and Donner, 2008); none where a part has none."""
+    value = sum(weight * (share.value or 0.0) for weight, share in parts)
+    items = sum(share.items for _, share in parts)
+    if reason := next((share.interval.reason for _, share in parts if share.interval.low is None), None):
+        return Estimate(value=value, interval=Interval(reason=reason), items=items)
+    ends = [
+        sorted(weight * (end - (share.value or 0.0)) for end in (share.interval.low or 0.0, share.interval.high or 0.0))
+        for weight, share in parts
+    ]
+    below, above = (float(np.hypot.reduce([reach[side] for reach in ends])) for side in (0, 1))
+    return Estimate(value=value, interval=Interval(low=value - below, high=value + above), items=items)
 
 
 def independent_items(values: FloatArray, weights: FloatArray, clusters: Sequence[IntArray], made_up: MadeUp) -> float:

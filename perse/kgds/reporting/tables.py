@@ -177,7 +177,7 @@ def table_2(results: Results) -> PaperTable:
     groups = tuple((PATTERN_NAMES[pattern], tuple(map(str, ErrorType))) for pattern in patterns(results))
     notes = (
         "Percent of the opinions that are not covered and were classified. `perse kgds errors` counts under IRU those that the summary leaves "
-        "out altogether.",
+        "out altogether. What reflection changes is of other opinions than those before: `perse kgds metrics` has its intervals.",
         *_how_to_read(results),
     )
     return PaperTable("Table 2: why opinions are not covered", groups, tuple(rows), notes)

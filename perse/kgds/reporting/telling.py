@@ -15,7 +15,7 @@ from perse.kgds.reporting.finer import (
 )
 from perse.kgds.reporting.tables import PATTERN_NAMES, correlation_table, highest, models, patterns
 from perse.kgds.scoring.results import Results, Scores
-from perse.results.result import Cell, Result, Table
+from perse.results.result import Cell, Estimate, Result, Table
 from perse.results.words import ABSENT
 
 KGDS_METRICS = "kgds metrics"
@@ -53,7 +53,12 @@ def _errors(results: Results) -> Iterator[Table]:
                 title=f"{PATTERN_NAMES[pattern]}: why opinions are not covered, in percent of those classified",
                 header=("model", "paradigm", *map(str, ErrorType), "classified"),
                 rows=tuple(rows),
-                notes=("`perse kgds errors` counts under IRU those that the summary leaves out altogether.",),
+                notes=(
+                    "`perse kgds errors` counts under IRU those that the summary leaves out altogether.",
+                    "intervals of shares are exact (Clopper and Pearson's), of fewer opinions where those of one sample go together; what reflection changes is of other "
+                    "opinions, and taken for independent of them; each interval is looked at by itself",
+                ),
+                digits=2,
             )
 
 
@@ -62,14 +67,20 @@ def _error_rows(results: Results, scores: Scores) -> Iterator[tuple[Cell, ...]]:
     if found is None:
         return
     shares = found.shares or {}
-    cells = (f"{shares[kind]:.2f}" if kind in shares else ABSENT for kind in ErrorType)
+    ends = found.intervals or {}
+    cells = (
+        Estimate(value=shares[kind], interval=ends[kind], items=found.classified) if kind in ends else ABSENT
+        for kind in ErrorType
+    )
     yield (scores.model, scores.paradigm, *cells, f"{found.classified} of {found.uncovered}")
     if found.probable:
         yield (scores.model, f"{scores.paradigm}, by probability", *(f"{found.probable[kind]:.2f}" for kind in ErrorType), None)
-    deltas = [one.errors for one in results.deltas if (one.model, one.pattern) == (scores.model, scores.pattern)]
-    if scores.paradigm == "reflection" and deltas and deltas[0]:
-        change = deltas[0]
-        yield (scores.model, "reflection minus structured", *(f"{change[kind]:+z.2f}" for kind in ErrorType), None)
+    deltas = [one for one in results.deltas if (one.model, one.pattern) == (scores.model, scores.pattern)]
+    if scores.paradigm == "reflection" and deltas and (changes := deltas[0].errors) and (reach := deltas[0].error_intervals):
+        apart = (
+            Estimate(value=changes[kind], interval=reach[kind], items=found.classified, difference=True) for kind in ErrorType
+        )
+        yield (scores.model, "reflection minus structured", *apart, None)
 
 
 def _notes(results: Results, *, correlated: bool) -> Iterator[str]:

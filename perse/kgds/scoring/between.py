@@ -10,10 +10,12 @@ from itertools import combinations
 
 import numpy as np
 
+from perse.evaluation.stats.shares import joined
 from perse.kgds.benchmark import PARADIGMS, PATTERNS
 from perse.kgds.outcomes import ErrorType
 from perse.kgds.scoring.results import ALL_METRICS, Across, Average, Delta, Difference, Metric, comparable
 from perse.kgds.scoring.sides import Side, difference, estimate, value_of
+from perse.results.result import Estimate
 
 
 def deltas(sides: Sequence[Side]) -> Iterable[Delta]:
@@ -23,16 +25,33 @@ def deltas(sides: Sequence[Side]) -> Iterable[Delta]:
         after = by_key.get((before.scores.model, before.scores.pattern, "reflection"))
         if before.scores.paradigm != "structured" or after is None:
             continue
-        errors = [side.scores.errors.shares if side.scores.errors else None for side in (before, after)]
-        old, new = errors
+        apart = _errors_apart(before, after)
         yield Delta(
             model=before.scores.model,
             pattern=before.scores.pattern,
             values={metric: difference(after, before, metric) for metric in _in_all((before, after))},
-            errors={kind: round(new[kind] - old[kind], 2) for kind in ErrorType}
-            if old and new and before.scores.verified_by == after.scores.verified_by
-            else None,
+            errors=None if apart is None else {kind: one.value or 0.0 for kind, one in apart.items()},
+            error_intervals=None if apart is None else {kind: one.interval for kind, one in apart.items()},
         )
+
+
+def _errors_apart(before: Side, after: Side) -> dict[ErrorType, Estimate] | None:
+    """By how much the share of each type is larger after; None where errors were not asked about on both sides, or by others."""
+    old, new = before.scores.errors, after.scores.errors
+    if not (old and new and old.shares and new.shares) or before.scores.verified_by != after.scores.verified_by:
+        return None
+    found = {}
+    for kind in ErrorType:
+        sides = [
+            Estimate(value=one.shares[kind], interval=one.intervals[kind], items=one.classified)
+            for one in (new, old)
+            if one.shares and one.intervals
+        ]
+        apart = joined(list(zip((1.0, -1.0), sides, strict=True)))
+        ends = {end: round(at, 2) for end in ("low", "high") if (at := getattr(apart.interval, end)) is not None}
+        interval = apart.interval.model_copy(update=ends)
+        found[kind] = Estimate(value=round(apart.value or 0.0, 2) + 0.0, interval=interval, items=apart.items)
+    return found
 
 
 def across(sides: Sequence[Side]) -> Iterable[Across]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from perse.kgds.benchmark import Paradigm, Pattern
 from perse.kgds.outcomes import ErrorType
-from perse.results.result import Estimate
+from perse.results.result import Estimate, Interval
 
 Metric = Literal["recall", "precision", "f1", "cao", "op", "retrieved"]
 """recall, precision, f1: of supporting paragraphs (BSP) in ebs-aos, of key facts (KBSAF) in abs-aos. cao: recall of clear opinions.
@@ -43,6 +43,8 @@ class Errors(_Result):
     classified: int
     uncovered: int
     shares: dict[ErrorType, float] | None
+    intervals: dict[ErrorType, Interval] | None = None
+    """Of the shares, in percent, exact (Clopper and Pearson's), of fewer opinions where those of one sample go together."""
     probable: dict[ErrorType, float] | None = None
 
 
@@ -84,6 +86,8 @@ class Delta(_Result):
     pattern: Pattern
     values: dict[Metric, Estimate]
     errors: dict[ErrorType, float] | None = None
+    error_intervals: dict[ErrorType, Interval] | None = None
+    """As of independent opinions, since those that were not covered before and after are not the same."""
 
 
 class Across(_Result):

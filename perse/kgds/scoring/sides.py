@@ -10,16 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.stats.correlation import BoolArray, FloatArray
+from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.evaluation.stats.failures import Failing, where_alike, with_failures
-from perse.evaluation.stats.intervals import bootstrap_interval, unless_alike
+from perse.evaluation.stats.intervals import bootstrap_interval, too_few, unless_alike
 from perse.evaluation.stats.resamples import Resamples
+from perse.evaluation.stats.shares import share_interval
 from perse.kgds.benchmark import Benchmark
 from perse.kgds.outcomes import ErrorType, Outcome, Outcomes
 from perse.kgds.scoring.formulas import sample_values, strange
 from perse.kgds.scoring.proportions import proportions
 from perse.kgds.scoring.results import ALL_METRICS, Errors, Metric, SampleScores, Scores
-from perse.results.result import Estimate
+from perse.results.result import Estimate, Interval
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ def _errors(here: Mapping[int, Outcome], benchmark: Benchmark) -> Errors | None:
     counted = Counter(kinds)  # in the order of their first occurrence, which decides between ties as in the authors' script
     shares = [outcome.error_shares for outcome in found if outcome.errors]
     known = [one for one in shares if one is not None]
+    sample = np.array([number for number, outcome in here.items() for _ in outcome.errors or ()], dtype=np.int64)
     sums = {kind: math.fsum(one.get(kind, 0.0) for one in known) for kind in ErrorType}
     return Errors(
         classified=len(kinds),
@@ -89,8 +91,17 @@ def _errors(here: Mapping[int, Outcome], benchmark: Benchmark) -> Errors | None:
             _uncovered(outcome, opinions=len(benchmark.samples[number].opinions)) for number, outcome in here.items()
         ),
         shares=proportions(counted) if kinds else None,
+        intervals={kind: _share_of(kind, kinds, sample) for kind in ErrorType} if kinds else None,
         probable=proportions(sums) if kinds and len(known) == len(shares) and any(sums.values()) else None,
     )
+
+
+def _share_of(kind: ErrorType, kinds: Sequence[ErrorType], sample: IntArray) -> Interval:
+    """The interval, in percent, of the share of `kind`; `sample`: (n,), of which each is."""
+    if none := too_few(len(np.unique(sample)), of="sample"):
+        return none
+    found = share_interval(np.array([one == kind for one in kinds], dtype=np.float64), np.ones(len(kinds)), clusters=[sample])
+    return found.model_copy(update={"low": percent(found.low or 0.0), "high": percent(found.high or 0.0)})
 
 
 def _uncovered(outcome: Outcome, *, opinions: int) -> int:

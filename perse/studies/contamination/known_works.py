@@ -17,7 +17,7 @@ import numpy as np
 from perse.evaluation.predictions import expected_value
 from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.shares import share_interval
+from perse.evaluation.stats.shares import joined, share_interval
 from perse.evaluation.stats.unseen import of_correlations
 from perse.identity import draw
 from perse.judgement import Judgement, Status
@@ -214,23 +214,17 @@ def leaning(bootstrap: Bootstrap, pairs: Paired) -> Estimate:
 
     The paper's bias, how often it is chosen minus how often it is better, is no such thing where known works are better or worse than others: of a coin
     it is one half minus how often the known one is better. This is 0 of a coin, of whoever is always right, and of whoever errs as often
-    on either kind. Its interval joins those of the two shares as of independent parts (Zou and Donner, 2008).
+    on either kind.
     """
     parts = [mean(bootstrap, pairs.chose_known, pairs.known_is_better == one) for one in (1.0, 0.0)]
     items = sum(part.items for part in parts)
     if any(part.value is None for part in parts):
         always = "undefined (the known one is always the better, or never)"
         return Estimate(value=None, interval=Interval(reason=always) if items else NOTHING, items=items)
-    shares = [part.value or 0.0 for part in parts]
-    value = (sum(shares) - 1) / 2
-    lows, highs = [part.interval.low for part in parts], [part.interval.high for part in parts]
-    reason = next((part.interval.reason for part in parts if part.interval.reason), None)
-    if reason is not None:
-        return Estimate(value=value, interval=Interval(reason=reason), items=items)
-    below, above = (
-        np.sqrt(sum((share - (end or 0.0)) ** 2 for share, end in zip(shares, ends, strict=True))) / 2 for ends in (lows, highs)
-    )
-    return Estimate(value=value, interval=Interval(low=float(value - below), high=float(value + above)), items=items)
+    found = joined([(0.5, part) for part in parts])
+    low, high = (None if end is None else end - 0.5 for end in (found.interval.low, found.interval.high))
+    interval = found.interval.model_copy(update={"low": low, "high": high})
+    return Estimate(value=(found.value or 0.0) - 0.5, interval=interval, items=items)
 
 
 def share(chosen: BoolArray, of: BoolArray) -> Estimate:

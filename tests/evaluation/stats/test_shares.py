@@ -12,8 +12,8 @@ from perse.evaluation.comparing.comparison import compare
 from perse.evaluation.evaluate import evaluate
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.intervals import ALIKE, FEW_REVIEWERS, FEW_TEXTS, RESTS_ON_FEW
-from perse.evaluation.stats.shares import DIFFER, apart_interval, deciding, independent_items, share_interval
-from perse.results.result import Interval
+from perse.evaluation.stats.shares import DIFFER, apart_interval, deciding, independent_items, joined, share_interval
+from perse.results.result import Estimate, Interval
 
 
 def interval(values: np.ndarray, reviewer: np.ndarray) -> Interval:
@@ -228,3 +228,15 @@ def test_few_answers_that_differ_by_chance_are_seldom_called_better_or_worse(dif
     known, above, below = np.sum(found, axis=0)
     assert known == 0 if different < 10 else known > 40
     assert max(above, below) <= 0.025 * known + 3 * np.sqrt(0.025 * known) + 1
+
+
+def test_a_sum_of_shares_reaches_as_far_as_its_parts_do_together() -> None:
+    first = Estimate(value=0.5, interval=Interval(low=0.2, high=0.6), items=10)
+    second = Estimate(value=0.25, interval=Interval(low=0.21, high=0.55), items=20)
+    apart = joined([(1.0, first), (-1.0, second)])
+    assert apart.value == 0.25 and apart.items == 30
+    # Down by 0.3 of the first and by 0.3 of the second's upper end; up by 0.1 and 0.04.
+    assert apart.interval.low == pytest.approx(0.25 - (0.3**2 + 0.3**2) ** 0.5)
+    assert apart.interval.high == pytest.approx(0.25 + (0.1**2 + 0.04**2) ** 0.5)
+    few = Estimate(value=0.5, interval=Interval(reason="undefined (few items)"), items=3)
+    assert joined([(1.0, first), (1.0, few)]).interval.reason == "undefined (few items)"

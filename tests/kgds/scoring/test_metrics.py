@@ -180,6 +180,44 @@ def test_probabilities_of_some_errors_only_are_not_told() -> None:
     assert errors is not None and errors.probable is None
 
 
+def test_what_reflection_changes_of_the_errors_shares_is_shown_only_where_it_does() -> None:
+    known = benchmark(30)
+    drawn_by = np.random.default_rng(6)
+
+    def outcomes(paradigm: Paradigm, chances: list[float]) -> Outcomes:
+        """Each sample has an error of its own that comes again, as those of one text do."""
+        samples = {}
+        for number, one in known.samples.items():
+            own = list(ErrorType)[drawn_by.choice(5, p=chances)]
+            each = [list(ErrorType)[n] for n in drawn_by.choice(5, size=len(one.opinions), p=chances)]
+            errors = tuple(own if drawn_by.random() < 0.5 else other for other in each)
+            samples[number] = Outcome(cited=frozenset(), opinions=(False,) * len(errors), errors=errors)
+        return of("a", samples, paradigm=paradigm)
+
+    even, other = [0.2] * 5, [0.05, 0.05, 0.05, 0.05, 0.8]
+    missed = 0
+    for _ in range(20):
+        [one] = results(known, [outcomes("structured", even), outcomes("reflection", even)], resamples=100).deltas
+        assert one.error_intervals and one.errors
+        missed += sum(
+            end.low is None or end.high is None or not end.low <= 0 <= end.high for end in one.error_intervals.values()
+        )
+    assert missed <= 10, "of 100 intervals of nothing 5 are meant; 11 would be rare"
+    [one] = results(known, [outcomes("structured", even), outcomes("reflection", other)], resamples=100).deltas
+    assert (
+        one.errors
+        and one.error_intervals
+        and (one.error_intervals[ErrorType.OM].low or 0) > 0
+        and one.errors[ErrorType.OM] > 30
+    )
+    table = next(
+        table
+        for table in kgds_result(results(known, [outcomes("structured", even), outcomes("reflection", even)])).tables
+        if table.title.endswith("of those classified")
+    )
+    assert all(isinstance(cell, Estimate) and cell.interval.low is not None for row in table.rows for cell in row[2:7])
+
+
 def test_errors_that_nobody_asked_about_are_none_and_none_found_have_no_shares() -> None:
     assert results(benchmark(), [of("a", ALL_RIGHT)]).scores[0].errors is None
     asked = {
