@@ -109,7 +109,7 @@ def gather(folders: Sequence[Path], train_data: Path | None = None) -> Gathered:
     missing: list[str] = []
     notes: list[str] = []
     for fold, runs in by_fold.items():
-        named = [_Named(name, folder, run, _shown_in(folder)) for name, (folder, run) in zip(names, runs, strict=True)]
+        named = [_Named(name, folder, run, shown_in(folder)) for name, (folder, run) in zip(names, runs, strict=True)]
         examples, found, own_scores = _merged(named)
         found += [f"{one.name}: {one.run.caution}" for one in named if one.run.caution]
         notes += [note if fold is None else f"fold {fold}: {note}" for note in found]
@@ -137,7 +137,8 @@ def refuse_twice(folders: Sequence[Path]) -> None:
         seen.add(place)
 
 
-def _shown_in(folder: Path) -> str:
+def shown_in(folder: Path) -> str:
+    """What a run was shown in the place of a profile: `OWN`, or whose, as far as its manifest tells."""
     return str(read_manifest(folder).get("context", {}).get("profile", OWN))
 
 

@@ -10,6 +10,9 @@ from perse.evaluation.alignment import Items
 from perse.evaluation.predictions import only
 from perse.records import Example, PointwiseExample
 
+NO_TEST = "this is no test on unseen readers"
+"""How the note ends that says so."""
+
 
 def seen_in_training(items: Items) -> list[str]:
     """Reviewers may be in the training side of another fold, but not of their own."""
@@ -24,7 +27,7 @@ def seen_in_training(items: Items) -> list[str]:
     also = (
         f", and the answers to {known} of {len(items.examples)} items: rows that are fitted to it know these" if known else ""
     )
-    return [f"{len(seen)} of {len(asked)} reviewers are also in the training data{also}; this is no test on unseen readers"]
+    return [f"{len(seen)} of {len(asked)} reviewers are also in the training data{also}; {NO_TEST}"]
 
 
 def answered_in_training(items: Items) -> int:

@@ -58,7 +58,10 @@ class Scored:
     unavailable: list[tuple[str, str]]
     notes: list[str]
     index: dict[str, float]
-    """Metrics of the judge's own row by their names, for programs of the hub; those that are undefined are left out."""
+    """Metrics of the judge's own row by their names, for programs of the hub; those that are undefined or have no interval are left out, and all where
+    `beside` says what these numbers are not of."""
+    beside: tuple[str, ...]
+    """What whoever reads the verdict alone must know: that readers are not unseen, or profiles not their own."""
 
 
 def while_training(facts: RunFacts) -> Watched | None:
@@ -87,8 +90,9 @@ def when_scored(facts: RunFacts, folder: Path, *, unidentified: bool = False) ->
     Raises:
         BadInput: the folder is no scored run, or one of another judge.
     """
-    from perse.batch.comparing import gather
+    from perse.batch.comparing import OWN, gather, shown_in
     from perse.evaluation.evaluate import evaluate_many
+    from perse.evaluation.seen import NO_TEST
     from perse.models.vectors import KeptVectors
 
     served = _check_judge(facts, folder, unidentified=unidentified)
@@ -97,6 +101,8 @@ def when_scored(facts: RunFacts, folder: Path, *, unidentified: bool = False) ->
     result = evaluate_many(gathered.judges, gathered.folds, notes=notes, vectors=KeptVectors())
     [summary] = result.judges.values()
     header, rows = _values(result)
+    beside = tuple(note for note in result.notes if note.endswith(NO_TEST))
+    beside += () if shown_in(folder) == OWN else ("the profiles that were shown are not the readers' own",)
     return Scored(
         name=folder.name,
         verdict=result.verdict,
@@ -108,7 +114,8 @@ def when_scored(facts: RunFacts, folder: Path, *, unidentified: bool = False) ->
         rows=rows,
         unavailable=[(row.name, row.unavailable) for row in result.rows if row.unavailable],
         notes=[*result.notes, *served],
-        index=_own(result, folder.name),
+        index={} if beside else _own(result, folder.name),
+        beside=beside,
     )
 
 
@@ -116,7 +123,11 @@ def _own(result: Any, name: str) -> dict[str, float]:
     columns = _PAIRS if result.kind == "pairwise" else _SCORES
     own = next((row for row in result.rows if row.name in (f"{name} (expected)", name)), None)
     cells = {} if own is None or own.unavailable else own.columns
-    return {key: cells[key].value for key in columns if key in cells and cells[key].value is not None}
+    return {
+        key: value
+        for key in columns
+        if key in cells and (value := cells[key].value) is not None and cells[key].interval.low is not None
+    }
 
 
 def _values(result: Any) -> tuple[list[str], list[list[str]]]:

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,30 @@ def test_the_cards_header_lists_what_was_measured_for_the_hub(judge: Published) 
     values = {metric["type"]: metric["value"] for metric in listed["metrics"]}
     assert values["kendall"] == pytest.approx(own.columns["kendall"].value, abs=1e-4) and {"mae", "pearson"} <= set(values)
     assert "model-index" not in card_text(judge.run).split("---\n")[1]
+
+
+@pytest.mark.parametrize("whose", ["another", "shuffled", "empty"])
+def test_a_run_that_was_shown_other_profiles_is_no_result_of_the_judge_on_the_hub(judge: Published, whose: str) -> None:
+    change(judge.scored, context__profile=whose)
+    card = card_text(judge.run, scored=[judge.scored])
+    assert "model-index" not in card.split("---\n")[1]
+    first = card.split("### first-valid")[1].strip().splitlines()[0]
+    assert first == "**Of this run: the profiles that were shown are not the readers' own.**"
+
+
+def test_readers_that_were_trained_on_are_no_result_of_the_judge_on_the_hub(
+    judge: Published, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The scored examples came from a file: here is the training side that it lacks, with its own first reader in it.
+    from perse.batch import comparing
+
+    whole = comparing.gather([judge.scored])
+    seen = replace(whole, folds=[replace(fold, train=list(fold.examples[:1])) for fold in whole.folds])
+    monkeypatch.setattr(comparing, "gather", lambda folders: seen)
+    card = card_text(judge.run, scored=[judge.scored])
+    assert "model-index" not in card.split("---\n")[1]
+    first = card.split("### first-valid")[1].strip().splitlines()[0]
+    assert first.startswith("**Of this run: 1 of 14 reviewers are also in the training data") and "no test on unseen" in first
 
 
 def test_the_same_run_gives_the_same_card(judge: Published) -> None:
