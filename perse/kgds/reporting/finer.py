@@ -198,17 +198,25 @@ def win_rate_table(results: Results) -> Table | None:
     if not results.win_rates:
         return None
     rows: list[tuple[Cell, ...]] = [
-        (one.model, one.judge, _way(one.second_turn), f"{one.answered} of {one.differs}", one.share)
+        (
+            one.model,
+            one.judge,
+            _way(one.second_turn),
+            f"{one.answered} of {one.differs}",
+            one.share,
+            None if one.order_gap is None else f"{one.order_gap:.2f}",
+        )
         for one in results.win_rates
     ]
-    rows += [(f"mean of {one.models} models", "", _way(one.second_turn), "", one.share) for one in results.mean_win_rates]
+    rows += [(f"mean of {one.models} models", "", _way(one.second_turn), "", one.share, None) for one in results.mean_win_rates]
     return Table(
         title="Experts' selection of paragraphs preferred to the model's own",
-        header=("model", "asked", "how", "answered", "win rate"),
+        header=("model", "asked", "how", "answered", "win rate", "orders apart"),
         rows=tuple(rows),
         notes=(
             "Percent of the samples in which the two differ (`perse kgds feedback`); a tie is a half. The paper's mean of its 12 models, "
             "each asked in a second turn about itself, is 88.89.",
+            "orders apart: mean distance of the answers in the two orders, 0 to 1; near 1 the judge goes by the place, and the win rate says little.",
         ),
         breaks=(len(results.win_rates),) if results.mean_win_rates else (),
         digits=2,

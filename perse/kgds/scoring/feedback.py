@@ -30,6 +30,7 @@ def win_rates(found: Sequence[FeedbackResult]) -> tuple[WinRate, ...]:
             differs=one.selections["differs"],
             answered=one.answered,
             share=one.share,
+            order_gap=one.order_gap,
         )
         for one in found
     )

@@ -129,6 +129,8 @@ class WinRate(_Result):
     """Selections that differ from the experts'."""
     answered: int
     share: Estimate
+    order_gap: float | None = None
+    """How far the two orders' answers are apart, 0 to 1: near 1 the judge goes by the place, and the share says little."""
 
 
 class MeanWinRate(_Result):

@@ -99,7 +99,7 @@ def notes(found: Results) -> tuple[str, ...]:
     if found.wrote:
         said.append("this judge also wrote the summaries; models tend to like what they wrote")
     said += [
-        f"scores are of the judge {found.judge}, {SCALES[found.labels]}; a judge is lenient, and its scores are no grades of a person",
+        f"scores are of the judge {found.judge}, {SCALES[found.labels]}; a judge may be lenient, and its scores are no grades of a person",
         f"95% intervals: {drawn} drawn anew, {found.resamples:,} resamples, seed {found.seed}; p-values exchange methods by reader and by product, the "
         "larger counts, and are adjusted (Holm): those of the differences told above, and those of all others",
     ]

@@ -122,7 +122,7 @@ def measured_words(found: Plan) -> str:
     assert found.hours is not None
     least, most = MEASURED
     soon, late = (time_words(found.hours * found.mfu / share) for share in (most, least))
-    return f"{soon} to {late} at the {least:.0%} to {most:.0%} that short runs on one H100 reached"
+    return f"{soon} to {late} at the {most:.0%} to {least:.0%} that short runs on one H100 reached"
 
 
 def time_words(hours: float) -> str:

@@ -19,7 +19,7 @@ pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
 from perse.commands.kgds.report import report
 from perse.errors import BadInput
-from perse.kgds.reporting.finer import cost_table, count_tables, difference_tables, interval_tables
+from perse.kgds.reporting.finer import cost_table, count_tables, difference_tables, interval_tables, win_rate_table
 from perse.kgds.reporting.report import write_report
 from perse.kgds.reporting.tables import PaperCell, markdown, probable_errors, table_1, table_2
 from perse.kgds.reporting.telling import kgds_result
@@ -358,6 +358,13 @@ def test_costs_of_many_runs_are_summed_by_model_and_over_all() -> None:
     unknown = cost_table(results(scores("a"), costs=(cost("a", "opinions", price=None),)))
     assert unknown is not None and unknown.rows[0][-1] is None and "unknown without prices" in unknown.notes[1]
     assert cost_table(results(scores("a"))) is None
+
+
+def test_win_rates_stand_beside_how_far_the_two_orders_are_apart() -> None:
+    by_place = many(["a"]).win_rates[0].model_copy(update={"order_gap": 1.0})
+    table = win_rate_table(results(scores("a"), win_rates=(by_place,)))
+    assert table is not None and table.header[-1] == "orders apart" and table.rows[0][-1] == "1.00"
+    assert any("near 1 the judge goes by the place" in note for note in table.notes)
 
 
 @pytest.mark.slow

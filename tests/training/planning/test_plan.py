@@ -311,7 +311,7 @@ def test_assumed_hours_are_told_beside_those_at_what_was_measured(planned: Plan)
     told = plan_result(replace(planned, hours=32.0), checkpointing=True).tables[0].rows
     [time] = [row[1] for row in told if row[0] == "time"]
     assert time == (
-        "32.0 hours, if 40% of 362 TFLOP/s are reached (assumed); 40.0 hours to 75.3 hours at the 17% to 32% that short runs on one H100 reached"
+        "32.0 hours, if 40% of 362 TFLOP/s are reached (assumed); 40.0 hours to 75.3 hours at the 32% to 17% that short runs on one H100 reached"
     )
 
 
