@@ -84,7 +84,12 @@ def highest(results: Results, pattern: Pattern) -> Sequence[str]:
         )
     top = max(estimate.value or 0.0 for estimate in known.values())
     names = [f"{model}, {value_in_words(estimate)}" for model, estimate in known.items() if estimate.value == top]
-    said = f"Highest overall performance (OP) under {PATTERN_NAMES[pattern]}: {'; '.join(names)}{_minus_next(results, pattern, known)}"
+    by = (
+        ", by the structured prompt where a model has one, whatever reflection makes of it"
+        if any(one.pattern == pattern for one in results.deltas)
+        else ""
+    )
+    said = f"Highest overall performance (OP) under {PATTERN_NAMES[pattern]}{by}: {'; '.join(names)}{_minus_next(results, pattern, known)}"
     if unknown := [one.model for one in found if one.model not in known]:
         said += f"; that of {', '.join(unknown)} is not known"
     samples = len(results.samples)

@@ -199,6 +199,12 @@ def test_many_notes_are_folded_away_and_stay_escaped(tmp_path: Path) -> None:
     assert "<li>note &lt;b&gt;6&lt;/b&gt;</li>" in page
 
 
+def test_the_highest_of_structured_prompts_is_said_to_be_that_where_reflection_may_be_higher() -> None:
+    by = "under EBS-AOS, by the structured prompt where a model has one, whatever reflection makes of it: a, "
+    assert by in kgds_result(many(["a", "b"])).answer
+    assert "structured prompt" not in kgds_result(many(["a", "b"], paradigms=["structured"])).answer
+
+
 def test_no_failure_in_so_many_samples_is_said_to_leave_some_possible() -> None:
     # Of none in 60 the exact interval ends where 0.025 = (1 - p)^60: 6.0%. With a failure seen, resamples know of it.
     failing = scores("b", failed=1, start=60.0)
