@@ -99,6 +99,12 @@ def test_nothing_is_compared_where_a_judge_gives_no_scores() -> None:
         found({"onlysum": [[60.0] * 6] * 12, "rehearsal": [[None] * 6] * 12})
 
 
+def test_a_judge_is_not_blamed_where_no_method_wrote_anything() -> None:
+    whole = scored({"onlysum": [[60.0] * 6] * 12, "rehearsal": [[60.0] * 6] * 12}, SAMPLES)
+    with pytest.raises(BadInput, match="no method has a summary of any of 12 samples, .* at which step they failed"):
+        results(SAMPLES, replace(whole, scores={"onlysum": {}, "rehearsal": {}}), resamples=200, seed=0)
+
+
 @pytest.mark.slow
 def test_a_summary_that_suits_one_product_is_no_evidence_of_many() -> None:
     """150 readers, 10 products: what a method is worth is drawn once for each product. Readers alone would be sure of nearly any difference."""

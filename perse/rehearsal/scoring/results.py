@@ -70,8 +70,12 @@ class Results:
 
 def results(samples: Sequence[Sample], scored: Scored, *, resamples: int, seed: int) -> Results:
     """Raises:
-    BadInput: there is no sample that every method has scores for.
+    BadInput: no method has a summary, or there is no sample that every method has scores for.
     """
+    if not any(scored.scores.values()):
+        raise BadInput(
+            f"no method has a summary of any of {len(samples)} samples, so there is nothing to score: `perse rehearsal run` says in its line at which step they failed"
+        )
     unread = {
         method: {name for name, values in of_one.items() if None in values.values()} for method, of_one in scored.scores.items()
     }
