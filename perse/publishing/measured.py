@@ -61,7 +61,7 @@ class Scored:
     """Metrics of the judge's own row by their names, for programs of the hub; those that are undefined or have no interval are left out, and all where
     `beside` says what these numbers are not of."""
     beside: tuple[str, ...]
-    """What whoever reads the verdict alone must know: that readers are not unseen, or profiles not their own."""
+    """What whoever reads the verdict alone must know: that readers are not unseen, profiles not their own, or many not answered."""
 
 
 def while_training(facts: RunFacts) -> Watched | None:
@@ -93,6 +93,7 @@ def when_scored(facts: RunFacts, folder: Path, *, unidentified: bool = False) ->
     from perse.batch.comparing import OWN, gather, shown_in
     from perse.evaluation.evaluate import evaluate_many
     from perse.evaluation.seen import NO_TEST
+    from perse.evaluation.verdict import WELL_COVERED
     from perse.models.vectors import KeptVectors
 
     served = _check_judge(facts, folder, unidentified=unidentified)
@@ -102,6 +103,8 @@ def when_scored(facts: RunFacts, folder: Path, *, unidentified: bool = False) ->
     [summary] = result.judges.values()
     header, rows = _values(result)
     beside = tuple(note for note in result.notes if note.endswith(NO_TEST))
+    if 0 < summary.ok < WELL_COVERED * summary.asked:
+        beside += (f"{summary.ok} of {summary.asked} examples were answered, and its numbers are of these",)
     beside += () if shown_in(folder) == OWN else ("the profiles that were shown are not the readers' own",)
     return Scored(
         name=folder.name,

@@ -95,13 +95,23 @@ def _print_notes(notes: Sequence[str], console: Console) -> None:
 
 def _parts(table: Table, width: int) -> tuple[list[_Column], list[list[_Column]]]:
     """The columns that name the rows, and the others, cut into as few parts as fit beside them."""
-    at = naming(table)
+    at = _telling_apart(table)
     for stacked in (False, True):
         columns = [_column(table, place, stacked=stacked) for place in range(len(table.header))]
         if _width(columns) <= width:
             return columns[:at], [columns[at:]]
-    names = columns[:at] if _width(columns[:at]) <= width // 2 else columns[:1]
+    names = columns[: max((n for n in range(1, at + 1) if _width(columns[:n]) <= width // 2), default=1)]
     return names, list(_cut(columns[len(names) :], width - _width(names)))
+
+
+def _telling_apart(table: Table) -> int:
+    """How many of the first columns name the rows: those that are texts, and after them, such as a number of reviews, what tells rows of one name apart."""
+    at = naming(table)
+    while at < len(table.header) and len({row[:at] for row in table.rows}) < len(table.rows):
+        if any(isinstance(row[at], Estimate) for row in table.rows):
+            break
+        at += 1
+    return at
 
 
 def _cut(columns: Sequence[_Column], room: int) -> Iterator[list[_Column]]:

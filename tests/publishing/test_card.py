@@ -163,6 +163,16 @@ def test_readers_that_were_trained_on_are_no_result_of_the_judge_on_the_hub(
     assert first.startswith("**Of this run: 1 of 14 reviewers are also in the training data") and "no test on unseen" in first
 
 
+def test_a_judge_that_answered_little_lists_no_numbers_of_the_rest_for_the_hub(judge: Published) -> None:
+    path = judge.scored / "judgements.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    nothing = {"label": None, "distribution": None, "expected": None, "status": "unparsed"}
+    path.write_text("".join(json.dumps(line | (nothing if n < 4 else {})) + "\n" for n, line in enumerate(lines)))
+    card = card_text(judge.run, scored=[judge.scored])
+    assert "model-index" not in card.split("---\n")[1]
+    assert f"**Of this run: {len(lines) - 4} of {len(lines)} examples were answered, and its numbers are of these.**" in card
+
+
 def test_the_same_run_gives_the_same_card(judge: Published) -> None:
     assert card_text(judge.run, scored=[judge.scored]) == card_text(judge.run, scored=[judge.scored])
 

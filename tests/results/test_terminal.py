@@ -74,6 +74,13 @@ def test_a_wide_table_is_cut_between_columns_and_each_part_names_its_rows() -> N
     assert sum(line.startswith("a judge") for line in printed(table, width=250)) == 1
 
 
+def test_parts_of_a_table_whose_rows_two_columns_name_repeat_both_however_long_what_else_is_text() -> None:
+    rows = tuple(("a judge", str(k), "all of the entries", "60 of 60", *(estimate(0.1, low=0, high=1),) * 6) for k in (1, 3))
+    lines = printed(Table(title="t", header=("who", "k", "entries", "answered", *"uvwxyz"), rows=rows), width=60)
+    heads = [line.split()[:2] for line in lines if line.startswith("who")]
+    assert len(heads) > 1 and all(head == ["who", "k"] for head in heads)
+
+
 def test_an_interval_stands_beside_its_value_where_there_is_room_and_else_below() -> None:
     table = Table(title="t", header=("", "m", "n"), rows=(("a", *[estimate(0.5, low=0.25, high=0.75)] * 2),))
     assert any(line.count("0.500 [0.250, 0.750]") == 2 for line in printed(table, width=80))

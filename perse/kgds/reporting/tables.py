@@ -103,7 +103,10 @@ def highest(results: Results, pattern: Pattern) -> Sequence[str]:
     if not unfailing:
         return (f"{said}.{not_answered}",)
     whose = "" if len(unfailing) == len(known) else f" of {' and '.join(unfailing)}"
-    return (f"{said}; none of the {samples} summaries{whose} failed, up to {at_most(samples)} of others may.{not_answered}",)
+    which = " so asked" if by else ""
+    return (
+        f"{said}; none of the {samples} summaries{whose}{which} failed, up to {at_most(samples)} of others may.{not_answered}",
+    )
 
 
 def _minus_next(results: Results, pattern: Pattern, known: Mapping[str, Estimate]) -> str:
