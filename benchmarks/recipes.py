@@ -41,8 +41,8 @@ def line(recipe: str, found: Plan, steps: int) -> str:
 
 
 def _at(found: Plan, which: int) -> str:
-    """The hours at the least (0) or the largest (1) share of the peak that was measured."""
-    return f"{(found.hours or 0) * found.mfu / MEASURED[which]:.1f}"
+    """The hours at the least (0) or the largest (1) share of the peak that was measured of such recipes."""
+    return f"{(found.hours or 0) * found.mfu / MEASURED[found.trains][which]:.1f}"
 
 
 def main() -> None:
@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="only see that it runs")
     given = parser.parse_args()
     print(
-        "| recipe | GPUs | memory on each | held, checkpointing | hours at 40% of the peak; at 32 to 17% | a checkpoint, all on disk |\n|---|---|---|---|---|---|"
+        "| recipe | GPUs | memory on each | held, checkpointing | hours at 40% of the peak; at what was measured | a checkpoint, all on disk |\n|---|---|---|---|---|---|"
     )
     for recipe, places in list(WHERE.items())[: 1 if given.small else None]:
         config = load_config(recipe, [f"data.path={given.data}"])

@@ -46,6 +46,10 @@ _ONLY_POOLED = (
     "It puts the texts of all readers together in a better order than the rules that this sentence names. That may be knowing who is a "
     "lenient reader, or which texts most people like: it is not shown to know what this reader likes."
 )
+_FARTHER_OFF = (
+    "So it is ahead, by order, of the rules that this sentence names; as numbers its scores are farther off than the reader's own average: order texts by them, and "
+    "do not take them for the score that a reader would give."
+)
 _TURNED = (
     "It puts the texts of all readers together in a better order than the rules that this sentence names, and those of one reader the wrong way "
     "round: what it has is who is a lenient reader. Do not order one reader's texts by it."
@@ -123,7 +127,8 @@ def verdicts(evaluation: Evaluation, runs: Mapping[str, RunData]) -> tuple[Verdi
         said = concluded.words.removeprefix(f"{name}: ")
         said = "" if standing == "silent" else f"{_MEASURES[evaluation.kind]} {said}."
         turned = _shown_within(evaluation, rows.get(name)) < 0
-        advice = (_TURNED if turned else _ONLY_POOLED) if only_pooled else _ADVICE[standing]
+        ahead = _FARTHER_OFF if standing == "better" and concluded.farther_off else _ADVICE[standing]
+        advice = (_TURNED if turned else _ONLY_POOLED) if only_pooled else ahead
         if standing in ("unclear", "worse") and concluded.taste is not False and _shown_within(evaluation, rows.get(name)) > 0:
             within = _WITHIN_ONLY if concluded.taste else _WITHIN_UNKNOWN
             advice = within.format(rule=_CHANCE if concluded.against == CHANCE else _AVERAGE)

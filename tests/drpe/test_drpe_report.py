@@ -61,6 +61,14 @@ def test_the_same_run_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
     assert one == other
 
 
+def test_where_candidates_may_have_been_chosen_by_peoples_scores_the_lead_says_so(tmp_path: Path) -> None:
+    said = "of which correlations are higher than over all"
+    for count, told in ((4, True), (5, False)):
+        given = [document(n, candidates=tuple(f"It sails, {c}." for c in range(n, n + count))) for n in range(1, 13)]
+        run = Poll().vote(tmp_path / f"run{count}", given)
+        assert (said in written(run, tmp_path / f"report{count}").read_text()) is told
+
+
 def test_without_scores_of_people_the_votes_alone_are_told(tmp_path: Path) -> None:
     bare = [
         one.model_copy(update={"candidates": tuple(each.model_copy(update={"scores": None}) for each in one.candidates)})

@@ -94,7 +94,8 @@ def wait_until_gone(process: str) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("when", ["it loads", pytest.param("it serves", marks=pytest.mark.long)])
+@pytest.mark.parametrize("when", ["it loads", "it serves"])
+@pytest.mark.long
 def test_the_engine_of_a_server_that_is_killed_ends_with_it(tokenizers: dict[str, Any], tmp_path: Path, when: str) -> None:
     model = tmp_path / "tiny"
     tiny_llama(tokenizers["chatml"]).save_pretrained(model)

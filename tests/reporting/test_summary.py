@@ -103,6 +103,7 @@ def test_a_heading_does_not_hide_that_the_scores_of_a_judge_of_the_right_order_a
     off = found.conclusions[0].model_copy(update={"farther_off": True})
     [one] = verdicts(found.model_copy(update={"conclusions": (off,)}), report_data(align(parts, given)))
     assert one.headline == "better than the reader's own average, by order; its scores are farther off"
+    assert "So it is ahead, by order, of the rules" in one.sentences[1] and "do not take them for the score" in one.sentences[1]
 
 
 @pytest.mark.parametrize("wobble", [0, 1], ids=["constant for a reader", "no relation within a reader"])

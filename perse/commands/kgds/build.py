@@ -154,7 +154,7 @@ def _feedback_lines(result: FeedbackResult) -> list[str]:
         f"{kinds['empty']:,} empty, {kinds['failed']:,} failed",
         f"{result.judge} answered {result.answered:,} of {kinds['differs']:,}",
         f"experts' selection preferred: {_rate(result.share)} (paper: 88.89% on average over its models)",
-        f"mean probability of the experts' selection: {_rate(result.probability)}",
+        f"mean probability of the experts' selection: {_rate(result.probability, none='no answer has probabilities')}",
     ]
     if result.order_gap is not None:
         lines.append(f"mean difference between the two orders: {result.order_gap:.2f}")
@@ -167,9 +167,9 @@ def _agreement(found: Consistency) -> str:
     return f"{found.agreed:,} of {found.asked:,}, {percent}, kappa {kappa}"
 
 
-def _rate(estimate: Estimate) -> str:
+def _rate(estimate: Estimate, *, none: str = "no answer") -> str:
     if estimate.value is None:
-        return "undefined (no answer)"
+        return f"undefined ({none})"
     inside = estimate.interval
     between = f"{inside.low:.2f} to {inside.high:.2f}" if inside.low is not None and inside.high is not None else inside.reason
     return f"{estimate.value:.2f}% [{between}]"

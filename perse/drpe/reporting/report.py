@@ -22,7 +22,7 @@ from perse.drpe.reporting.candidates import Candidates, pack_candidates
 from perse.drpe.reporting.figures import agreement, by_role_figure
 from perse.drpe.reporting.roles_map import roles_map
 from perse.drpe.roles import Role, static_roles
-from perse.drpe.selection import Selected, select
+from perse.drpe.selection import BEST, WORST, Selected, select
 from perse.drpe.votes.ballots import NAMES, Prompting
 from perse.drpe.votes.by_role import ByRole, by_role
 from perse.drpe.votes.run_folder import Run, read_run
@@ -100,7 +100,7 @@ def write_report(
     groups = {
         prompting: by_role(run.ballots, run.answers, prompting, resamples=resamples, seed=seed) for prompting in run.answers
     }
-    result = _result(voted, agreed, groups)
+    result = _result(voted, agreed, groups, of_whom=_of_whom(run))
     first = next(iter(groups.values()), ())
     figures = (
         by_role_figure(first),
@@ -168,12 +168,22 @@ def refuse_strangers(out: Path) -> None:
     refuse_other(out, result=DRPE_REPORT, what="report of a vote")
 
 
-def _result(voted: Result, agreed: Result | None, groups: Mapping[Prompting, Sequence[ByRole]]) -> Result:
+def _of_whom(run: Run) -> str:
+    """That candidates may have been chosen by the scores that they are then held against."""
+    if any(len(one.candidates) > BEST + WORST for one in run.documents.documents):
+        return ""
+    return (
+        f"These are the candidates that were voted on: usually the {BEST} best and {WORST} worst of each document by people's own scores, "
+        "of which correlations are higher than over all (--candidates all votes on these)."
+    )
+
+
+def _result(voted: Result, agreed: Result | None, groups: Mapping[Prompting, Sequence[ByRole]], *, of_whom: str) -> Result:
     """Votes and agreement as one."""
     return Result(
         name=DRPE_REPORT,
         asks=f"{voted.asks}{f' {agreed.asks}' if agreed else ''}",
-        answer="\n".join((voted.answer, *([agreed.answer] if agreed else []))),
+        answer="\n".join(filter(None, (voted.answer, *([agreed.answer, of_whom] if agreed else [])))),
         tables=(*_tables_of_roles(groups), *voted.tables, *(agreed.tables if agreed else ())),
         notes=(*voted.notes, *(agreed.notes if agreed else ())),
         details={"votes": voted.details, "people": agreed.details if agreed else None},

@@ -36,8 +36,8 @@ from perse.training.watch.run import watched_as_planned
 
 MFU = 0.4
 """Assumed share of the peak that training reaches, what checkpointing computes twice counted twice."""
-MEASURED = (0.17, 0.32)
-"""Shares that short runs of the recipes reached on one H100, counted in the same way (docs/results.md, "Training: how fast?")."""
+MEASURED = {"all weights": (0.28, 0.32), "adapters": (0.21, 0.24), "adapters on packed weights": (0.16, 0.18)}
+"""What is trained -> least and largest share that short runs of such recipes reached on one H100, counted in the same way (docs/results.md, "Training: how fast?")."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,8 @@ class Plan:
     watch: WatchPlan | None
     disk: Disk
     notes: tuple[str, ...]
+    trains: str
+    """A name of `MEASURED`."""
 
     @property
     def shared(self) -> float:
@@ -199,6 +201,7 @@ def plan(
         watch=judged,
         disk=disk(config, model, sharding),
         notes=(*described.notes, *filter(None, [prepared.unwatched])),
+        trains="all weights" if config.lora is None else "adapters on packed weights" if config.model.quantize else "adapters",
     )
 
 

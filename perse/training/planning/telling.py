@@ -120,9 +120,9 @@ def _time(found: Plan) -> str:
 def measured_words(found: Plan) -> str:
     """The hours at the shares of the peak that were measured, for a plan whose hours are assumed."""
     assert found.hours is not None
-    least, most = MEASURED
+    least, most = MEASURED[found.trains]
     soon, late = (time_words(found.hours * found.mfu / share) for share in (most, least))
-    return f"{soon} to {late} at the {most:.0%} to {least:.0%} that short runs on one H100 reached"
+    return f"{soon} to {late} at the {most:.0%} to {least:.0%} that short runs of {found.trains} reached on one H100"
 
 
 def time_words(hours: float) -> str:
