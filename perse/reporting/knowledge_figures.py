@@ -56,7 +56,7 @@ def _figure(known: Knowledge, judges: Sequence[str]) -> Figure:
         f"{KNOWLEDGE}-{'seen' if known.kind == SEEN else 'new'}",
         paint,
         height=0.9 + ROW * len(rows),
-        title=f"{_TITLE}: {known.kind} ({known.examples:,}, of {known.readers:,} readers)",
+        title=f"{_TITLE}: {known.kind} ({known.examples:,} examples, of {known.readers:,} readers)",
         alt=f"Kendall tau-b of {known.kind}: {listed(said)}.{no_interval(estimates)}",
         header=_HEADER,
         rows=[_cells(row) for row in known.rows],

@@ -229,9 +229,9 @@ def _facts(evaluation: Evaluation, gathered: Gathered, manifests: Mapping[str, A
     days = [day for day in dict.fromkeys(begun) if day]
     folders = {run.data_folder.name if run.data_folder else "a file" for runs in gathered.runs.values() for run in runs}
     digests = {run.data_digest[:12] for runs in gathered.runs.values() for run in runs}
-    what = "pairs" if evaluation.kind == "pairwise" else "texts"
+    what = "pair" if evaluation.kind == "pairwise" else "text"
     facts = [
-        ("Judged", f"{evaluation.items:,} {what}, for {evaluation.reviewers:,} readers"),
+        ("Judged", f"{evaluation.items:,} times a {what} for one reader, of {evaluation.reviewers:,} readers"),
         ("Question", ", ".join(dict.fromkeys(q for judge in evaluation.judges.values() for q in judge.questions))),
         ("Answers", f"{evaluation.labels[0]} to {evaluation.labels[-1]}" if len(evaluation.labels) > 2 else "A or B"),
         ("Data set", f"{', '.join(sorted(folders))} (digest {', '.join(sorted(digests))})"),

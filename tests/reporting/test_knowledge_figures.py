@@ -35,7 +35,7 @@ def known(kind: str, *, others: Estimate | None) -> Knowledge:
 def test_texts_that_training_readers_scored_and_others_are_two_figures() -> None:
     seen, new = knowledge_figures([known(SEEN, others=told(0.3)), known(NEW, others=None)], ["tuned"])
     assert (seen.name, new.name) == ("knows-seen", "knows-new")
-    assert seen.title == "What knows what: texts that training readers scored (90, of 30 readers)"
+    assert seen.title == "What knows what: texts that training readers scored (90 examples, of 30 readers)"
     assert new.rows[1] == (
         "other readers' scores of the text",
         None,

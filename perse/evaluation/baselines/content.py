@@ -113,7 +113,11 @@ def _ridge(name: str, chosen: Chosen, embedded: FloatArray, ratings: Ratings, as
         name,
         tuple(given.tolist()),
         note=f"{name} (penalty {penalty:g}{with_reader}): knows a text by its embedding alone"
-        + (f", which is as good as a name of the {named} of {len(given)} that training readers scored" if named else ""),
+        + (
+            f", which is as good as a name where training readers scored it: in {named} of {len(given)} examples"
+            if named
+            else ""
+        ),
         distributions=tuple(map(tuple, normal_distributions(given, spread).tolist())),
     )
 

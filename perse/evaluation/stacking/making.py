@@ -236,7 +236,7 @@ def _named(rows: Rows) -> list[str]:
     if not both:
         return []
     return [
-        f"{both} of {len(rows.gold)} texts were scored by training readers: of these the words are as good as a name, so that what "
+        f"{both} of {len(rows.gold)} examples are of texts that training readers scored: of these the words are as good as a name, so that what "
         f"'{IN_WORDS[CONTENT]}' say and add there may be what these readers gave them, whatever their words"
     ]
 

@@ -69,7 +69,10 @@ def test_texts_that_training_does_not_know_are_predicted_by_their_words() -> Non
 
 def test_of_texts_that_training_scored_an_embedding_is_said_to_be_as_good_as_a_name() -> None:
     train = critics(20, seed=1, texts=range(40))
-    for texts, said in ((range(40), "a name of the 18 of 18 that training readers scored"), (range(40, 60), "embedding alone")):
+    for texts, said in (
+        (range(40), "a name where training readers scored it: in 18 of 18 examples"),
+        (range(40, 60), "embedding alone"),
+    ):
         for one in content_baselines(critics(3, seed=2, texts=texts), train, vectors)[:2]:
             assert one.note and one.note.endswith(said)
 

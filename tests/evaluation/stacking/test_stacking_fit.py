@@ -306,7 +306,7 @@ def test_of_texts_that_training_scored_words_are_said_to_be_as_good_as_a_name(tr
         )
         for n, one in enumerate(examples)
     ]
-    named = "80 of 160 texts were scored by training readers: of these the words are as good as a name"
+    named = "80 of 160 examples are of texts that training readers scored: of these the words are as good as a name"
     assert any(note.startswith(named) for note in material([Fold(with_words, train)], None).notes)
     for silent in (examples, with_words[80:]):
         assert not any("as good as a name" in note for note in material([Fold(silent, train)], None).notes)
