@@ -72,6 +72,8 @@ class Documents:
     """In the order of the file; `digest` is of these alone."""
 
     documents: tuple[Document, ...]
+    left_out: int = 0
+    """Candidates that people's scores left out: all but the two best and two worst."""
 
     @property
     def digest(self) -> str:

@@ -70,11 +70,12 @@ class Poll:
         roles: Sequence[Role] = ROLES,
         *,
         readers: Sequence[Reader] = (),
+        left_out: int = 0,
         **settings: object,
     ) -> Path:
         return vote(
             self.judge,
-            Documents(tuple(documents)),
+            Documents(tuple(documents), left_out),
             {one.id: roles for one in documents},
             out,
             Voting(**settings),  # type: ignore[arg-type]

@@ -255,6 +255,7 @@ def test_what_is_not_answered_is_left_out_and_counted() -> None:
     found = measured([[(80, 60), (None, 50)], [(60, 20), (100, 100)]], [[40], [20]])
     assert found.questions[0].answered == 3 and found.questions[0].difference.value == pytest.approx(20)
     assert "no score for aspect coverage of 1 of 4 summaries, which are left out" in " ".join(leniency_result(found).notes)
+    assert "over 3 of 4 summaries of 2 products" in finding(found)
 
 
 def test_the_result_has_a_table_by_grade_and_the_same_in_every_medium() -> None:

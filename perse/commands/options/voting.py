@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import typer
@@ -100,6 +100,7 @@ class Ballot:
         ]
         left = Documents(tuple(one for one in narrowed if one.candidates))
         before, after = (sum(len(one.candidates) for one in each.documents) for each in (documents, left))
+        left = replace(left, left_out=before - after)
         if after < before:
             gone = len(documents.documents) - len(left.documents)
             lacking = (

@@ -18,6 +18,7 @@ from perse.drpe.correlation.correlating import Correlations, Scores, correlate
 from perse.drpe.correlation.run_scores import methods_of
 from perse.drpe.correlation.telling import correlate_result
 from perse.drpe.diversity import OfDocument
+from perse.drpe.documents import Documents
 from perse.drpe.reporting.candidates import Candidates, pack_candidates
 from perse.drpe.reporting.figures import agreement, by_role_figure
 from perse.drpe.reporting.roles_map import roles_map
@@ -100,7 +101,7 @@ def write_report(
     groups = {
         prompting: by_role(run.ballots, run.answers, prompting, resamples=resamples, seed=seed) for prompting in run.answers
     }
-    result = _result(voted, agreed, groups, of_whom=_of_whom(run))
+    result = _result(voted, agreed, groups, of_whom=_of_whom(run.documents))
     first = next(iter(groups.values()), ())
     figures = (
         by_role_figure(first),
@@ -168,13 +169,14 @@ def refuse_strangers(out: Path) -> None:
     refuse_other(out, result=DRPE_REPORT, what="report of a vote")
 
 
-def _of_whom(run: Run) -> str:
-    """That candidates may have been chosen by the scores that they are then held against."""
-    if any(len(one.candidates) > BEST + WORST for one in run.documents.documents):
+def _of_whom(documents: Documents) -> str:
+    """That candidates were chosen by the scores that they are then held against."""
+    if not documents.left_out:
         return ""
+    there = sum(len(one.candidates) for one in documents.documents)
     return (
-        f"These are the candidates that were voted on: usually the {BEST} best and {WORST} worst of each document by people's own scores, "
-        "of which correlations are higher than over all (--candidates all votes on these)."
+        f"These are {there} of {there + documents.left_out} candidates, the {BEST} best and {WORST} worst of each document by people's own scores, which makes correlations "
+        "higher than over all (perse drpe vote --candidates all)."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perse.drpe.clustering import Clustering, Embed, embedding, kept_roles
@@ -80,7 +80,7 @@ def electorate(
             Path(sets[0]), readers, embed or (lambda texts: embedding(clustering.model)(texts)), aspect=aspect
         )
     silent = () if NOBODY in names or people else tuple(name for name, of_one in roles.items() if not of_one)
-    heard = Documents(tuple(one for one in documents.documents if one.id not in silent))
+    heard = replace(documents, documents=tuple(one for one in documents.documents if one.id not in silent))
     if not heard.documents:
         raise BadInput(
             "nobody votes on any document, since no role was invented; add --roles static, or invent roles with another model"

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ from perse.scale import CHOICES
 KIND = "drpe-vote"
 BALLOTS = "ballots.jsonl"
 DOCUMENTS = "documents.jsonl"
+LEFT_OUT = "candidates_left_out"
+"""In the manifest: how many people's scores left out."""
 ANEW = "vote again in another folder"
 
 
@@ -70,6 +72,7 @@ def read_run(run: Path) -> Run:
         raise BadInput(f"{run} has no ballots yet; give the command that began it again")
     there = [prompting for prompting in PROMPTINGS if any(ballot.prompting == prompting for ballot in ballots)]
     judge, documents = about.get("judge", {}), read_documents(run / DOCUMENTS)
+    left_out = read_manifest(run).get("context", {}).get(LEFT_OUT)
     if (digest := about.get("documents", {}).get("sha256")) != documents.digest:
         raise BadInput(f"{run / DOCUMENTS}: is not what was voted on ({MANIFEST} has {shortened(digest)}); {ANEW}")
     _refuse_others(run, ballots, about.get("ballots"))
@@ -77,7 +80,7 @@ def read_run(run: Path) -> Run:
     return Run(
         "+".join(one for one in (judge.get("model"), judge.get("adapter")) if one and isinstance(one, str)) or "?",
         about.get("settings", {}),
-        documents,
+        replace(documents, left_out=left_out) if isinstance(left_out, int) else documents,
         ballots,
         {one: _votes(run / one / JUDGEMENTS) for one in there},
         {one: read_timing(run / one / TIMING) for one in there},

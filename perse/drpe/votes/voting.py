@@ -19,7 +19,7 @@ from perse.drpe.roles import GENERAL_PUBLIC, Role
 from perse.drpe.votes.ballots import NAMES, PAIRS, Ballots, Prompting, Voting, make_ballots
 from perse.drpe.votes.ballots import Question as Voted
 from perse.drpe.votes.readers import Reader
-from perse.drpe.votes.run_folder import ANEW, BALLOTS, DOCUMENTS, KIND, ballot_line, read_ballots
+from perse.drpe.votes.run_folder import ANEW, BALLOTS, DOCUMENTS, KIND, LEFT_OUT, ballot_line, read_ballots
 from perse.errors import BadInput, RunMismatch
 from perse.files.disk import write_whole
 from perse.files.runlog import MANIFEST, RunLog, count_and_digest, make_folder, read_manifest, refuse_strangers, what_it_is
@@ -83,7 +83,8 @@ def vote(
             "`perse drpe roles` of the same documents"
         )
     made = make_ballots(documents.documents, roles, voting, readers)
-    with RunLog(out, _identity(judge, documents, roles, readers, voting, made), lines=BALLOTS) as log:
+    identity, context = _identity(judge, documents, roles, readers, voting, made), {LEFT_OUT: documents.left_out}
+    with RunLog(out, identity, lines=BALLOTS, context=context) as log:
         if not (out / DOCUMENTS).exists():
             write_whole(out / DOCUMENTS, "".join(one.model_dump_json() + "\n" for one in documents.documents))
         have = read_ballots(out)

@@ -36,7 +36,9 @@ def finding(found: Leniency) -> str:
     the other, whatever it is on average."""
     told = ", and ".join(_words(one) for one in found.questions)
     others = " and ".join(map(_of_others, found.questions))
-    products = f"{found.summaries} summaries of {found.products} products"
+    fewest = min((one.answered for one in found.questions), default=found.summaries)
+    scored = f"{found.summaries}" if fewest == found.summaries else f"{fewest} of {found.summaries}"
+    products = f"{scored} summaries of {found.products} products"
     ends = "; ".join(filter(None, map(_ends, found.questions)))
     return f"{found.judge} {told}, over {products} that people graded. To summaries with another product's reviews it gives {others.removesuffix(',')}.{f' {ends[0].upper()}{ends[1:]}.' if ends else ''}"
 
