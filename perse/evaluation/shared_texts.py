@@ -54,12 +54,13 @@ def to_draw(examples: Sequence[Example], resample: Resample) -> Drawn:
 
 
 def several_readers(examples: Sequence[Example]) -> str | None:
-    """Notes texts that several readers judged: a source of chance that resampling readers does not cover."""
+    """Notes texts, or pairs of texts, that several readers judged: a source of chance that resampling readers does not cover."""
     counts = _readers([example.work for example in examples], examples)
     shared = [count for count in counts if count > 1]
     if not shared:
         return None
-    return f"{len(shared)} of {len(counts)} texts were judged by several readers (at most {max(shared)})"
+    what = "pairs of texts" if all(isinstance(one, PairwiseExample) for one in examples) else "texts"
+    return f"{len(shared)} of {len(counts)} {what} were judged by several readers (at most {max(shared)})"
 
 
 def texts_in_several_pairs(examples: Sequence[Example]) -> str | None:

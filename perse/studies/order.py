@@ -77,7 +77,7 @@ def order(
             )
             for k, own in arms.items()
         ]
-        return study.finish(_result(asking, asked))
+        return study.finish(_result(asking, asked, writes=question.writes_review))
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def _orders(source: Source, k: int, orders: int, *, seed: int) -> list[LoadedExa
     return [first, *(source.shown(View(k=k, order_seed=seed, order=n)) for n in range(1, most))]
 
 
-def _result(asking: Asking, asked: Sequence[Asked]) -> Result:
+def _result(asking: Asking, asked: Sequence[Asked], *, writes: bool) -> Result:
     found = measure([one.condition for one in asked], resamples=asking.resamples, seed=asking.settings.seed)
     orders = {one.x: one.orders for one in asked}
     moves = {one.x: _moves(asking, one) for one in asked}
@@ -118,7 +118,7 @@ def _result(asking: Asking, asked: Sequence[Asked]) -> Result:
     return Result(
         name="order",
         asks=ASKS,
-        answer=_answer(found, most, moves, told=told) + _sampled(asking, most, told=told),
+        answer=_answer(found, most, moves, told=told) + _sampled(asking, most, told=told, writes=writes),
         plot="lines",
         x_label="k: how many of the reader's past reviews are shown",
         points=(*found.points, *moved),
@@ -167,9 +167,8 @@ def _told(condition: Condition) -> bool:
     return all(one.distribution for answers in condition.passes for one in answers.values() if one.label is not None)
 
 
-def _sampled(asking: Asking, asked: Asked, *, told: bool) -> str:
-    """What the order has no part in, where no order is asked twice to see how much that is."""
-    writes = any(one.text for answers in asked.condition.passes for one in answers.values())
+def _sampled(asking: Asking, asked: Asked, *, told: bool, writes: bool) -> str:
+    """What the order has no part in, where no order is asked twice to see how much that is. `writes`: whether a review is written first, which is sampled."""
     if asking.settings.temperature == 0 or (told and not writes) or len(asked.shown) == 1:
         return ""
     return f" At a temperature of {asking.settings.temperature:g} all of that may be sampling: no order is asked twice."

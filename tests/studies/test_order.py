@@ -70,7 +70,8 @@ def test_a_drawn_label_is_no_movement_of_the_order() -> None:
         asked = Asked(Condition("j", "2", tuple(passes), examples), (examples, turned))
         asks = Asking(examples=Path("x"), judge="j", resamples=50, settings=settings)
         assert _moves(asks, asked)[1].value == changes
-        assert _sampled(asks, asked, told=_told(asked.condition)) == said
+        assert _sampled(asks, asked, told=_told(asked.condition), writes=False) == said
+        assert _sampled(asks, asked, told=True, writes=True) != ""
 
 
 def test_labels_that_never_change_may_change_in_other_texts_and_the_note_says_how_that_is_known(
