@@ -108,7 +108,8 @@ def _answer(fitted: Fitted, *, judged: bool) -> str:
     where = ON_THESE_TEXTS if fitted.of_these_texts else ""
     first = ""
     if judged:
-        first = f"{_adds(IN_WORDS[JUDGE], measured.added[JUDGE], together, levels[IN_WORDS[JUDGE]], where)} "
+        within = levels[WITHOUT_JUDGE][_WITHIN].value, levels[ALL][_WITHIN].value
+        first = f"{_adds(IN_WORDS[JUDGE], measured.added[JUDGE], together, levels[IN_WORDS[JUDGE]], within, where)} "
     gain = measured.over.get((best, IN_WORDS[BIAS]))
     than = f", {_than(IN_WORDS[BIAS], gain[_LED_BY], levels[best][_LED_BY], where)}" if gain else ""
     numbers = "The numbers alone reach" if judged else "The numbers that need no judge reach"
@@ -125,7 +126,14 @@ def _no_order(numbers: Estimate, together: Estimate, *, judged: bool) -> str:
     return f"{none}{', and neither does the language model' if judged else ''}: tau-b is {shown(numbers)}."
 
 
-def _adds(what: str, gains: Mapping[str, Estimate], together: Estimate, own: Mapping[str, Estimate], where: str) -> str:
+def _adds(
+    what: str,
+    gains: Mapping[str, Estimate],
+    together: Estimate,
+    own: Mapping[str, Estimate],
+    reached: tuple[float | None, float | None],
+    where: str,
+) -> str:
     """Better is said only where the whole interval is above 0, and the stacking better than chance; else no more than that of the order of texts,
     for errors may fall where the order stays. Whoever knows which readers are lenient adds to it, too, so what is added within readers stands beside;
     and they add within readers, too, where profiles hold a reader's other texts: the mean of these is low where the score left out is high, and a judge
@@ -133,13 +141,18 @@ def _adds(what: str, gains: Mapping[str, Estimate], together: Estimate, own: Map
 
     Args:
         own: what the judge reaches as it stands.
+        reached: tau-b within readers without it and with it, which the gain lies between.
         where: of which texts alone something is shown.
     """
     gain = gains[_LED_BY]
     capital, value = what[0].upper() + what[1:], shown(gain, digits=_DIGITS)
     if gain.above_zero and together.above_zero:
         within = gains[_WITHIN]
-        inside = shown(within, digits=_DIGITS) if within.above_zero else f"not shown ({shown(within, digits=_DIGITS)})"
+        without, whole = reached
+        ends = "" if without is None or whole is None else f" (from {without:.{_DIGITS}f} to {whole:.{_DIGITS}f})"
+        inside = (
+            f"{shown(within, digits=_DIGITS)}{ends}" if within.above_zero else f"not shown ({shown(within, digits=_DIGITS)})"
+        )
         if within.above_zero and not own[_WITHIN].above_zero:
             inside += f", though by itself it {_alone(own[_WITHIN])}"
         return (

@@ -1,5 +1,7 @@
 """What `perse fit` says in words follows from its tables, also where one of the two sides orders nothing, or texts are few."""
 
+import re
+
 import numpy as np
 import pytest
 from stacking_worlds import around, world
@@ -113,4 +115,8 @@ def test_where_profiles_hold_a_readers_other_texts_a_judge_of_leniency_is_not_cr
         others.append(one.model_copy(update={"profile": past}))
     answer = said(others, of_leniency(others, judgements, noise=0.1), train)
     assert answer.startswith("The language model adds +") and "; within each reader +" in answer
+    # What is gained there lies between two values, which are told.
+    ends = re.search(r"; within each reader \+([\d.]+) \[[^]]+\] \(from (-?[\d.]+) to (-?[\d.]+)\)", answer)
+    assert ends, answer
+    assert float(ends[3]) - float(ends[2]) == pytest.approx(float(ends[1]), abs=0.002)
     assert ", though by itself it is not shown to order a reader's texts (" in answer
