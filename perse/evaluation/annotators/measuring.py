@@ -63,6 +63,8 @@ class Dimension(_Result):
     items: int
     """Items that two annotators or more rated."""
     groups: int
+    groups_within: int
+    """Groups that a mean within groups rests on, of the two annotators who have fewest."""
     alpha: Estimate
     """Krippendorff's alpha, ordinal: 1 is perfect, 0 is chance."""
     mean: dict[str, Estimate]
@@ -151,6 +153,7 @@ def _dimension(ratings: Ratings, *, resamples: int, seed: int, on_progress: OnPr
         name=ratings.dimension,
         items=int(rated.sum()),
         groups=len(np.unique(ratings.group[rated])),
+        groups_within=min((found.within for _, found in pairs), default=0),
         alpha=alpha(scores, bootstrap=bootstrap),
         mean={name: _mean(name, [found for _, found in pairs], bootstrap) for name in COLUMNS},
         pairs=tuple(pair for pair, _ in pairs),
@@ -167,16 +170,20 @@ class _Correlated:
     """(R,) each."""
     behind: dict[str, int]
     """Groups that the values rest on."""
+    within: int
+    """Groups that both rated and neither is constant in."""
 
 
 def _correlated(one: FloatArray, other: FloatArray, bootstrap: Bootstrap) -> _Correlated:
     other = np.where(np.isnan(one), np.nan, other)
+    both = len(np.unique(bootstrap.reviewer[~np.isnan(other)]))
     one = np.nan_to_num(one)
     estimates, resampled = bootstrap.scores(one, other), bootstrap.resampled_scores(one, other)
     return _Correlated(
         {name: estimates[name] for name in COLUMNS},
         {name: resampled[name] for name in COLUMNS},
         {name: behind.reviewers for name, behind in bootstrap.standing_behind(COLUMNS, one, other).items()},
+        both - (estimates["within_pearson"].skipped_reviewers or 0),
     )
 
 

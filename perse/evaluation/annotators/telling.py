@@ -26,7 +26,9 @@ def agreement_result(found: AnnotatorAgreement) -> Result:
 
 def _sentence(one: Dimension) -> str:
     alpha, spearman = (shown(_of_groups(value), digits=_DIGITS) for value in (one.alpha, one.mean["spearman"]))
-    return f"{one.name}: Krippendorff's alpha {alpha}, Spearman of two annotators {spearman}, on {one.items} items."
+    fewest = min((pair.columns["spearman"].items for pair in one.pairs), default=one.items)
+    shared = f" ({fewest} of them at least were rated by both)" if fewest < one.items else ""
+    return f"{one.name}: Krippendorff's alpha {alpha}, Spearman of two annotators {spearman}, on {one.items} items{shared}."
 
 
 def _tables(found: AnnotatorAgreement) -> list[Table]:
@@ -50,8 +52,7 @@ def _tables(found: AnnotatorAgreement) -> list[Table]:
 
 def _groups(one: Dimension) -> str:
     """The groups that the mean rests on, of the pair that has fewest."""
-    skipped = one.mean["within_pearson"].skipped_reviewers
-    return f"{one.groups - skipped} of {one.groups}" if skipped else str(one.groups)
+    return f"{one.groups_within} of {one.groups}" if one.groups_within < one.groups else str(one.groups)
 
 
 def _table(title: str, header: tuple[str, ...], lines: list[tuple[Cell, ...]]) -> Table:

@@ -62,7 +62,7 @@ def ask(judge: Judge, graded: Graded, folder: Path, *, labels: Labels = WIDE, on
     if all(value is None for one in found for value in one.judge.values()):
         why = next((one.error for one in answers.values() if one.error), "it gave no reason")
         raise BadInput(
-            f"{judge.identity.portable.model} gave no score to any of {len(examples)} summaries ({why}); ask a judge that answers in the form that is "
+            f"{judge.identity.portable.model} gave no score to any of {len(examples)} questions about summaries ({why}); ask a judge that answers in the form that is "
             f"asked for, such as one that follows instructions{', or this one on the narrower scale (--scale 1-5)' if labels == WIDE else ''}"
         )
     return found

@@ -224,6 +224,16 @@ def test_a_mean_within_groups_rests_on_those_that_vary_and_says_how_many() -> No
     assert f"| score | 5 of 40 | {within.value:.2f} [undefined (rests on few groups)] |" in shown
 
 
+def test_of_an_annotator_who_rated_half_of_the_groups_no_more_are_counted() -> None:
+    group = np.repeat(np.arange(15), 6)
+    scores = np.random.default_rng(1).integers(1, 6, (90, 3)).astype(float)
+    scores[group >= 8, 2] = np.nan
+    found = annotator_agreement([Ratings("score", ("a0", "a1", "a2"), scores, group)], resamples=100)
+    told = agreement_result(found)
+    assert "| score | 8 of 15 |" in markdown(told)
+    assert told.answer.endswith("on 90 items (48 of them at least were rated by both).")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("twice", [10, 12, 20])
 def test_the_mean_of_two_annotators_covers_the_truth(twice: int) -> None:
