@@ -267,7 +267,8 @@ def test_the_result_has_a_table_by_grade_and_the_same_in_every_medium() -> None:
 
 def test_a_judge_that_gives_no_score_at_all_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        BadInput, match="mute gave no score to any of 6 questions about summaries .*the model said: Mmm.*ask a judge that answers"
+        BadInput,
+        match="mute gave no score to any of 6 questions about summaries .*the model said: Mmm.*ask a judge that answers",
     ):
         ask(Cast(lambda message: "Mmm.", name="mute").judge, read_graded(two(tmp_path / "graded.jsonl")), tmp_path / "out")
 
