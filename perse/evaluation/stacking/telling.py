@@ -108,7 +108,7 @@ def _answer(fitted: Fitted, *, judged: bool) -> str:
     where = ON_THESE_TEXTS if fitted.of_these_texts else ""
     first = ""
     if judged:
-        within = levels[WITHOUT_JUDGE][_WITHIN].value, levels[ALL][_WITHIN].value
+        within = levels[WITHOUT_JUDGE].get(_WITHIN, _NONE).value, levels[ALL].get(_WITHIN, _NONE).value
         first = f"{_adds(IN_WORDS[JUDGE], measured.added[JUDGE], together, levels[IN_WORDS[JUDGE]], within, where)} "
     gain = measured.over.get((best, IN_WORDS[BIAS]))
     than = f", {_than(IN_WORDS[BIAS], gain[_LED_BY], levels[best][_LED_BY], where)}" if gain else ""
