@@ -14,7 +14,7 @@ from perse.drpe.votes.ballots import Ballot, Voting, make_ballots
 from perse.drpe.votes.readers import Reader, choose_readers, taste
 from perse.drpe.votes.readership import Readership, Shares, readership
 from perse.drpe.votes.run_folder import read_run
-from perse.drpe.votes.telling import _of_readers, vote_result
+from perse.drpe.votes.telling import _ends, _of_readers, vote_result
 from perse.errors import BadInput
 from perse.judgement import Judgement, Status, Tokens
 from perse.records import Choice, Pair, PairwiseExample, PointwiseExample, ProfileComparison, ProfileReview, example_lines
@@ -339,6 +339,11 @@ def test_a_reader_who_votes_for_both_in_two_orders_is_half_won_and_counts_for_th
     found = readership(ballots, {"single": answers}, ("a", "b"))
     assert found.votes == {("d", "t"): {"a": 0.5, "b": 1.0}}
     assert found.won(("d", "t"), {"a": 1, "b": 1}) == 0.75 and found.won(("d", "t"), {"a": 3, "b": 1}) == (3 * 0.5 + 1) / 4
+
+
+def test_whom_a_text_wins_least_and_most_is_one_reader_only_where_no_other_votes_as_they_do() -> None:
+    assert _ends({"a": 0.2, "b": 0.8, "c": 0.8}) == ("0.200", "a", "0.800", "2 of 3 readers")
+    assert _ends({"a": 0.5, "b": 0.5}) == ("0.500", "2 of 2 readers", "0.500", "2 of 2 readers")
 
 
 def test_a_text_without_all_votes_is_counted_and_left_out() -> None:

@@ -211,8 +211,14 @@ def _readers(run: Run, found: Readership) -> list[Table]:
 
 
 def _ends(chances: Mapping[str, float]) -> tuple[Cell, Cell, Cell, Cell]:
-    low, high = min(chances, key=lambda name: chances[name]), max(chances, key=lambda name: chances[name])
-    return f"{chances[low]:.3f}", low, f"{chances[high]:.3f}", high
+    low, high = min(chances.values()), max(chances.values())
+    return f"{low:.3f}", _whose(low, chances), f"{high:.3f}", _whose(high, chances)
+
+
+def _whose(chance: float, chances: Mapping[str, float]) -> str:
+    """Who has it: a name, or how many where no single reader has it."""
+    names = [name for name, of_one in chances.items() if of_one == chance]
+    return names[0] if len(names) == 1 else f"{len(names)} of {len(chances)} readers"
 
 
 def _systems(by: dict[Prompting, list[Decision]]) -> Table:

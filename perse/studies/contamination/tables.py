@@ -122,7 +122,10 @@ def of_pairs(
             points += [Point(series=group, x=version, metric=metric, estimate=value) for metric, value in values.items()]
             if number is None:
                 whole.append(f"{version} {words(values['consistency'])}, {verdict(values['bias_first'])}")
-        if missing := int((~one.answered).sum()):
+        missing = int((~one.answered).sum())
+        if missing and not one.answered.any():
+            unheard.append(f"{version}: no pair was answered in either order, so that there is no share to tell")
+        elif missing:
             unheard.append(
                 f'{version}: {missing} pairs were answered in neither order; they are in "all" and in no other group'
             )

@@ -44,7 +44,7 @@ PAIRED = (
     "are constant are left out on each side by itself; each interval is looked at by itself, and nothing is adjusted for how many there are; a difference in Kendall tau-b may be one of ties alone: the answer looks at it again where ties count for neither"
 )
 READINGS = (
-    "a judge's own row is the expected score (pairs: the likelier choice) of its exact distribution, or its label where it gave none; a row marked (label) is the "
+    "a judge's own row is the expected score (pairs: the likelier choice) of its distribution over the labels, or its label where it gave none; a row marked (label) is the "
     "answer that it gave, one random draw at a temperature above 0, as in the paper"
 )
 

@@ -44,6 +44,17 @@ def test_pairs_that_were_never_answered_are_in_no_group_and_counted_apart() -> N
     )
 
 
+def test_of_a_version_of_which_nothing_was_answered_no_share_is_told_nor_a_group_named() -> None:
+    plots = _plots(8)
+    pairs = tuple(zip(plots.items[::2], plots.items[1::2], strict=True))
+    names = [pair_id(a, b) for a, b in pairs]
+    silent = ({name: failed(name) for name in names}, {name: failed(name) for name in names})
+    table = of_pairs(plots, Pairs(pairs, 0, False), {"raw": silent}, resamples=20, seed=0).tables[0]
+    assert "raw: no pair was answered in either order, so that there is no share to tell" in table.notes
+    assert not any("in no other group" in note for note in table.notes)
+    assert all(isinstance(one, Estimate) and one.value is None for row in table.rows[:-1] for one in row[2:5])
+
+
 def test_random_answers_stand_beside_the_judges_and_differ_by_seed_only() -> None:
     plots = _plots(40)
     one = of_singles(plots, {"raw": {}}, resamples=100, seed=0)
