@@ -137,9 +137,18 @@ def trained_aspects(judge: str) -> ProfileAspects | None:
 
     Which view a judge was trained on belongs to it: asked with another, it answers prompts of a kind that it never saw.
     """
-    for _, manifest in trainings(parse_judge(judge).folders[-1:]):  # an adapter has its own, whatever its base was trained on
-        kept = manifest["run"].get("config", {}).get("data", {}).get("profile_aspects")
-        return "asked" if kept == "asked" else "all"
+    folders = parse_judge(judge).folders
+    return aspects_of(folders[-1]) if folders else None  # an adapter has its own, whatever its base was trained on
+
+
+def aspects_of(folder: Path) -> ProfileAspects | None:
+    """As `trained_aspects`, of the judge whose model, or adapter, lies in this folder. What else has a manifest there says nothing of it."""
+    try:
+        for _, manifest in trainings([folder]):
+            kept = manifest["run"].get("config", {}).get("data", {}).get("profile_aspects")
+            return "asked" if kept == "asked" else "all"
+    except BadInput:
+        return None
     return None
 
 

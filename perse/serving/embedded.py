@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from perse import __version__
 from perse.answering.base import JudgeSettings
+from perse.batch.local import aspects_of
 from perse.engines.base import Failure, Generation, LabelDistribution, Sampling
 from perse.engines.calls import Calls
 from perse.engines.prefix_cache import BUDGET
@@ -86,6 +87,7 @@ def embedded_loader(
             adapter=adapter is not None,
             forget=engine.forget,
             stacking=stacking_served(path, adapter, digest, stacking),
+            profile_aspects=aspects_of(adapter or path),
         )
 
     return load

@@ -17,6 +17,7 @@ from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 
 from perse.answering.base import JudgeSettings
+from perse.batch.local import aspects_of
 from perse.engines.calls import Calls
 from perse.errors import BadInput
 from perse.models.finding import judge_digest
@@ -83,17 +84,21 @@ class JudgePlugin:
         served.engine(None, Calls())  # refuses a vLLM that cannot be read exactly, before anyone asks
         known = state.openai_serving_models
         loras = known.lora_requests
-        base = judge_digest(serving.model, None)
-        of_base = stacking_served(serving.model, None, base, serving.stacking)
-        models = {
-            serving.name: Model(
-                partial(served.engine, None), renderer, base, adapter=False, forget=served.forget, stacking=of_base
-            )
-        }
-        for name, adapter in serving.adapters.items():
+
+        def model_of(adapter: Path | None, lora: Any) -> Model:
             digest = judge_digest(serving.model, adapter)
-            mine = stacking_served(serving.model, adapter, digest, serving.stacking)
-            models[name] = Model(partial(served.engine, loras[name]), renderer, digest, adapter=True, stacking=mine)
+            return Model(
+                partial(served.engine, lora),
+                renderer,
+                digest,
+                adapter=adapter is not None,
+                forget=served.forget,
+                stacking=stacking_served(serving.model, adapter, digest, serving.stacking),
+                profile_aspects=aspects_of(adapter or serving.model),
+            )
+
+        models = {serving.name: model_of(None, None)}
+        models |= {name: model_of(adapter, loras[name]) for name, adapter in serving.adapters.items()}
         metrics = Metrics(vllm_registry())
         front = Front.of(serving.limits, serving.keys, metrics, json_log=serving.json_log)
         # Not more items than it has memory for: in vLLM's own queue nobody could be put beside others of their profile.
@@ -109,10 +114,8 @@ class JudgePlugin:
 
             def model(name: str, adapter: Path) -> Model:
                 lora = served_lora(name, adapter, number=known.lora_id_counter.inc(1), most=args.max_lora_rank)
-                digest = judge_digest(serving.model, adapter)
                 made[name] = lora
-                mine = stacking_served(serving.model, adapter, digest, serving.stacking)
-                return Model(partial(served.engine, lora), renderer, digest, adapter=True, forget=served.forget, stacking=mine)
+                return model_of(adapter, lora)
 
             def added(name: str) -> None:
                 loras[name] = made[name]  # so that the routes of OpenAI's API serve it too

@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from perse import __version__
 from perse.answering.base import JudgeSettings
 from perse.data.examples_file import shown_query
+from perse.data.profiles.views import ProfileAspects, asked_alone
 from perse.engines.base import Engine
 from perse.engines.calls import Calls
 from perse.engines.kind import Identity
@@ -75,6 +76,8 @@ class Model:
     forget: Callable[[], None] = lambda: None
     stacking: Stacking | None = None
     """What combines its answers with numbers."""
+    profile_aspects: ProfileAspects | None = None
+    """What an entry of a profile of pairs showed when it was trained, and is shown here; None where that is not known."""
 
     @property
     def told(self) -> ServedModel:
@@ -164,7 +167,7 @@ class JudgeService:
         Raises:
             PerseError: an unknown model; no items, or too many, or too many bad ones.
         """
-        self._model(request.model)
+        model = self._model(request.model)
         items = request.input if isinstance(request.input, list) else [request.input]
         if not items:
             raise BadInput("'input' is an empty list; give an item, or a list of some")
@@ -174,7 +177,9 @@ class JudgeService:
             raise BadInput(
                 "'k' and 'pick' choose of a kept reader's entries, and no item names a 'reader'; shorten the profile itself"
             )
-        profiles = Profiles(cache(kept or _keeps_none), request.k, request.pick, self.settings_of(request).seed)
+        profiles = Profiles(
+            cache(kept or _keeps_none), request.k, request.pick, self.settings_of(request).seed, model.profile_aspects
+        )
         return await asyncio.to_thread(_examples, items, request.item, profiles, QUESTIONS[request.question])
 
     async def run(
@@ -299,6 +304,8 @@ class Profiles:
     k: int | None
     pick: Pick
     seed: int
+    aspects: ProfileAspects | None = None
+    """What entries of pairs showed when the judge was trained."""
 
     def example(self, item: Item) -> Served:
         """The item as an example.
@@ -308,10 +315,12 @@ class Profiles:
         """
         example = item.example()
         reader = item.reader if isinstance(item, ReadersItem) else None
-        if reader is None:
-            return example
-        assert isinstance(example, PointwiseExample | PairwiseExample)
-        return shown(self.kept(reader), example, k=self.k, pick=self.pick, seed=self.seed)
+        if reader is not None:
+            assert isinstance(example, PointwiseExample | PairwiseExample)
+            example = shown(self.kept(reader), example, k=self.k, pick=self.pick, seed=self.seed)
+        if self.aspects == "asked" and isinstance(example, PairwiseExample):
+            return asked_alone(example)
+        return example
 
 
 def _keeps_none(reader: str) -> Reader:

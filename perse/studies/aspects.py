@@ -19,6 +19,8 @@ from perse.evaluation.predictions import only
 from perse.evaluation.stats.correlation import FloatArray
 from perse.files.path_names import path_name_of
 from perse.progress import OnPart, unseen_part
+from perse.questions import Question
+from perse.questions.pairwise import PairwiseOnce
 from perse.records import PairwiseExample
 from perse.results.result import Cell, Estimate, Point, Result, Table
 from perse.studies.frame.arms import Arm, LoadJudge
@@ -115,12 +117,13 @@ def aspects(
         for name, given in ((UNIFIED, answers[UNIFIED]), (SINGLE, single)):
             hits |= readings(name, pairs, [given])
         return study.finish(
-            _result(asking, pairs, names, hits, view=own_view, given=source.profile_aspects if asking.judge else None)
+            _result(asking, question, pairs, names, hits, view=own_view, given=source.profile_aspects if asking.judge else None)
         )
 
 
 def _result(
     asking: Asking,
+    question: Question,
     pairs: Sequence[PairwiseExample],
     names: Sequence[str],
     hits: Mapping[str, tuple[FloatArray, ...]],
@@ -172,7 +175,7 @@ def _result(
             _shown(view, given),
             ONE_TRAINING,
             "each judge of a single aspect was trained on the examples of its aspect and asked about that one",
-            "differs from PerSE, figure 5: both orders of a pair are asked and averaged",
+            *_orders(question),
         ),
     )
 
@@ -193,6 +196,13 @@ def _by_aspect(differences: Mapping[str, Estimate]) -> str:
     chance = "; the more aspects are looked at, the likelier one does by chance" if apart and len(known) > 1 else ""
     many = f"{len(known)} aspects" if len(known) > 1 else "1 aspect"
     return f"Of the intervals of {many}, each looked at by itself, {said} out 0{chance}."
+
+
+def _orders(question: Question) -> tuple[str, ...]:
+    """How pairs are asked where that is not figure 5's way."""
+    if isinstance(question, PairwiseOnce):
+        return ()
+    return ("differs from PerSE, figure 5: both orders of a pair are asked and averaged (--question pairwise_once asks one)",)
 
 
 def _shown(view: ProfileAspects, given: ProfileAspects | None) -> str:

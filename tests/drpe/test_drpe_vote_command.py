@@ -12,6 +12,8 @@ from command_line import perse
 from drpe_builders import Inventor, documents_file
 from vote_builders import document
 
+from perse.commands.options.drpe import Thinning
+from perse.commands.options.voting import Ballot
 from perse.drpe.clustering import Clustering
 from perse.drpe.diversity import thin
 from perse.drpe.documents import Documents
@@ -21,7 +23,7 @@ from perse.drpe.roles import STATIC, STATIC_OF_TEXTS, Role, manual_roles
 from perse.drpe.roles_folder import invent_roles
 from perse.drpe.votes.electorate import electorate
 from perse.errors import BadInput
-from perse.records import PointwiseExample, ProfileReview, example_lines
+from perse.records import Pair, PairwiseExample, PointwiseExample, ProfileComparison, ProfileReview, example_lines
 
 DOCUMENTS = Documents((document(1), document(2)))
 ALL = Clustering(method="none")
@@ -132,6 +134,29 @@ def test_real_readers_are_chosen_from_their_data_set(tmp_path: Path) -> None:
     assert [one.id for one in found.readers] == ["a", "b"] and set(found.roles.values()) == {()} and not found.silent
     nowhere = Clustering(method="none", model=str(tmp_path / "nowhere"))  # nobody is chosen, so that nothing is embedded
     assert electorate((f"readers:{path}",), DOCUMENTS, nowhere, readers=2).readers == found.readers
+
+
+def test_readers_of_pairs_are_shown_to_a_judge_as_it_was_trained_and_what_is_not_known_of_it_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = ProfileComparison(text_a="A ship.", text_b="A train.", preference={"Ending": "A", "Surprise": "B"})
+    other = ProfileComparison(text_a="A ferry.", text_b="A tram.", preference={"Ending": "A"})
+    path = tmp_path / "pairs.jsonl"
+    pair = Pair(text_a="one", text_b="another")
+    example = PairwiseExample(id="a", reviewer_id="ann", aspect="Surprise", profile=(both, other), query=pair)
+    path.write_text("".join(example_lines([example])), "utf-8")
+    judges = {}
+    for view in ("asked", "all"):
+        judges[view] = tmp_path / view
+        judges[view].mkdir()
+        trained = {"kind": "train", "config": {"data": {"profile_aspects": view}}}
+        (judges[view] / "manifest.json").write_text(json.dumps({"run": trained}))
+    ballot, shown = Ballot(roles=[f"readers:{path}"], readers=1), {}
+    for name, judge in {**judges, "unknown": "openai:http://127.0.0.1:1/v1#m"}.items():
+        [reader] = ballot.electorate(DOCUMENTS, Thinning(), str(judge)).readers
+        shown[name] = ([past.preference for past in reader.profile], "is not known here" in capsys.readouterr().err)
+    whole = [{"Ending": "A", "Surprise": "B"}, {"Ending": "A"}]
+    assert shown == {"asked": ([{"Surprise": "B"}], False), "all": (whole, False), "unknown": (whole, True)}
 
 
 @pytest.mark.parametrize(

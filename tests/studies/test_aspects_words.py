@@ -1,7 +1,11 @@
 """What the study of aspects says of single aspects."""
 
+import pytest
+
+from perse.data.profiles.views import ProfileAspects
+from perse.questions import QUESTIONS
 from perse.results.result import Estimate, Interval
-from perse.studies.aspects import _by_aspect
+from perse.studies.aspects import _by_aspect, _orders, _shown
 
 
 def apart(low: float | None, high: float | None) -> Estimate:
@@ -23,3 +27,26 @@ def test_no_rate_of_chance_is_told_that_is_of_another_number_of_aspects() -> Non
     for number in (2, 5, 10):
         told = _by_aspect({f"aspect {n}": apart(0.05 if n == 0 else -0.1, 0.3) for n in range(number)})
         assert f"Of the intervals of {number} aspects" in told and "five that" not in told and "fourth" not in told
+
+
+def test_both_orders_are_said_to_be_asked_only_where_they_are() -> None:
+    assert ["both orders" in note for note in _orders(QUESTIONS["pairwise"])] == [True]
+    assert _orders(QUESTIONS["pairwise_once"]) == _orders(QUESTIONS["pairwise_aspect_first"]) == ()
+
+
+@pytest.mark.parametrize(
+    ("view", "given", "said"),
+    [
+        ("asked", None, "the asked aspect alone, as in the paper, in training and when asked"),
+        ("all", None, "all preferences on its pair, in training and when asked, those of single aspects too: the paper's are with --profile-aspects asked"),
+        ("asked", "asked", "the asked aspect alone, as in the paper, in training and when asked"),
+        ("asked", "all", "in training and when asked; the judge that was given all preferences on its pair"),
+    ],
+)  # fmt: skip
+def test_what_profiles_show_is_said_of_the_judges_trained_here_and_of_one_that_was_given(
+    view: ProfileAspects, given: ProfileAspects | None, said: str
+) -> None:
+    """Figure 5 compares judges that are shown other things than ours by default."""
+    assert _shown(view, given) == f"a profile entry shows the judges that were trained here {said}" or _shown(
+        view, given
+    ).endswith(said)

@@ -10,7 +10,7 @@ from perse.batch.sharded.adapters import Adapted
 from perse.batch.sharded.running import Asker
 from perse.batch.sharded.starting import SERVED, Run, agree
 from perse.engines.kind import USUAL, Hardware, Loaded
-from perse.errors import BadInput
+from perse.errors import BadInput, PerseError
 from perse.judgement import Judgement
 from perse.judging.judge import Judge
 from perse.judging.loading import ENGINES, parse_judge
@@ -47,6 +47,17 @@ def judge_of(run: Run, *, hardware: Hardware = USUAL, trust_remote_code: bool = 
     asker = asker_of(judge, run)
     del judge  # which may make room for one with an adapter
     return replace(asker, ask=_never, adapted=lambda name: asker_of(adapted.judge(name), run)), at_once
+
+
+def without_distributions(run: Run, *, trust_remote_code: bool = False) -> str:
+    """That the workers will ask a judge on a server in words, and why; empty where they will not, or where it cannot be told from here: what is
+    wrong with a judge is theirs to say."""
+    if parse_judge(run.judge).local or (run.loading.trust_remote_code and not trust_remote_code):
+        return ""
+    try:
+        return Judge.load(run.judge, **run.loading.identity, stacking=False).without_distributions
+    except PerseError:
+        return ""
 
 
 def _never(_: Sequence[Example]) -> list[Judgement]:

@@ -45,7 +45,7 @@ def vote(
     refuse_taken(out)
     voting = ballot.voting()
     given = ballot.chosen(read_documents(documents, limit=limit))
-    who = ballot.electorate(given, thinning)
+    who = ballot.electorate(given, thinning, judge)
     if who.without_invented:
         left = f", and {len(who.silent)} of these are left out, since nobody else votes" if who.silent else ""
         say(f"note: for {len(who.without_invented)} documents no role was invented{left}")

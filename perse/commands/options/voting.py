@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from perse.batch.local import trained_aspects
 from perse.commands.options import Seed
 from perse.commands.options.drpe import Thinning
 from perse.commands.terminal import say
@@ -111,11 +112,26 @@ class Ballot:
             )
         return left
 
-    def electorate(self, documents: Documents, thinning: Thinning) -> Electorate:
-        """Raises:
+    def electorate(self, documents: Documents, thinning: Thinning, judge: str | None = None) -> Electorate:
+        """Who votes, shown to this judge as it was trained, as far as that is known here.
+
+        Raises:
         BadInput: as `perse.drpe.votes.electorate.electorate`.
         """
-        found = electorate(self.roles or ["static"], documents, thinning.clustering(), readers=self.readers, aspect=self.aspect)
+        trained = trained_aspects(judge) if judge else None
+        found = electorate(
+            self.roles or ["static"],
+            documents,
+            thinning.clustering(),
+            readers=self.readers,
+            aspect=self.aspect,
+            profile_aspects=trained or "all",
+        )
+        if judge and trained is None and any(one.shows_others for one in found.readers):
+            say(
+                "note: readers' comparisons show the judge all their preferences; one that was trained with data.profile_aspects=asked has seen "
+                "no such profile, and how this one was trained is not known here"
+            )
         if 0 < len(found.readers) < self.readers:
             say(f"note: the data set has {len(found.readers)} validation readers with a profile, and all of them vote")
         return found

@@ -53,6 +53,8 @@ def score_in_shards(
     session = _session()
     if damaged := set_aside(Places(run.folder), run.plan):
         say(f"note: {damaged:,} damaged files of answers were set aside; their examples are judged again")
+    if driver != "http":
+        _tell_words(run, trust=asked.trust_remote_code)
     with shown_on(err) as on_part:
         if driver == "ray":
             from perse.batch.sharded.on_ray import work_on_ray
@@ -97,6 +99,7 @@ def work(
 
     begun = read(run)
     hardware = replace(taken.hardware, concurrency=concurrency)
+    _tell_words(begun, trust=trust_remote_code)
     with shown_on(err) as on_part:
         _work_here(begun, workers, _session(), hardware, partial(on_part, "judging"), trust=trust_remote_code)
     err.print(f"nothing is left to judge in [bold]{escape(str(run))}[/bold]  next: perse score audit {escape(str(run))}")
@@ -145,6 +148,18 @@ def _work_here(
 
     name = f"{socket.gethostname()}-{os.getpid()}"
     work_here(run, workers, session=session, name=name, hardware=hardware, trust_remote_code=trust, on_progress=on_progress)
+
+
+def _tell_words(run: Run, *, trust: bool) -> None:
+    """A judge that gives no distributions is told of before its workers are through, and not by what their answers lack."""
+    from perse.batch.sharded.asking import without_distributions
+    from perse.batch.sharded.running import Places
+
+    places = Places(run.folder)
+    if all(places.done(shard) for shard in run.plan.shards):
+        return
+    if words := without_distributions(run, trust_remote_code=trust):
+        say(f"note: {words}")
 
 
 def _session() -> str:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -33,7 +33,7 @@ from perse.data.leaks import check_leaks
 from perse.data.profiles.epochs import redrawn
 from perse.data.profiles.profiles import ExampleRow
 from perse.data.profiles.splits import sides, uncrossed
-from perse.data.profiles.views import View
+from perse.data.profiles.views import View, asked_alone
 from perse.errors import BadInput
 from perse.files.belongings import Belongings, kind_of, manifest_of
 from perse.files.replacing import ITSELF, Claim, reading
@@ -198,13 +198,7 @@ class DataSet:
         query = self.comparisons[row.query_id]
         assert row.aspect is not None, row
         past = view.shown([self.comparisons[one] for one in row.profile_ids], k=self.k, example_id=row.example_id)
-        if view.profile_aspects == "asked":
-            past = [
-                replace(one, preference={row.aspect: one.preference[row.aspect]})
-                for one in past
-                if row.aspect in one.preference
-            ]
-        return PairwiseExample(
+        example = PairwiseExample(
             id=row.example_id,
             reviewer_id=row.reviewer_id,
             aspect=row.aspect,
@@ -215,6 +209,7 @@ class DataSet:
             query=Pair(text_a=query.text_a, text_b=query.text_b, premise=query.premise),
             reference=ChoiceReference(preference=query.preference[row.aspect]),
         )
+        return asked_alone(example) if view.profile_aspects == "asked" else example
 
 
 def write_folder(

@@ -15,7 +15,7 @@ from typing import Literal, TypeVar
 
 from perse.errors import BadInput
 from perse.identity import draw
-from perse.records import Comparison, Review
+from perse.records import Comparison, PairwiseExample, Review
 from perse.records.dates import oldest_first
 
 Record = TypeVar("Record", Review, Comparison)
@@ -51,6 +51,17 @@ class View:
         if self.order_seed is None:
             return oldest_first(kept)
         return _shuffled(kept, self.order, draw(self.order_seed, example_id, "order"))
+
+
+def asked_alone(example: PairwiseExample) -> PairwiseExample:
+    """The pair as `profile_aspects="asked"` shows it: of each entry the answer on the asked aspect, and no entry that has none."""
+    aspect = example.aspect
+    kept = (
+        past.model_copy(update={"preference": {aspect: past.preference[aspect]}})
+        for past in example.profile
+        if aspect in past.preference
+    )
+    return example.model_copy(update={"profile": tuple(kept)})
 
 
 def _shuffled(kept: Sequence[Record], number: int, generator: Random) -> list[Record]:

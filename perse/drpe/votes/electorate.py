@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from perse.data.profiles.views import ProfileAspects
 from perse.drpe.clustering import Clustering, Embed, embedding, kept_roles
 from perse.drpe.documents import Document, Documents
 from perse.drpe.roles import Role, each_once, manual_roles, static_roles
@@ -40,6 +41,7 @@ def electorate(
     readers: int,
     aspect: str | None = None,
     embed: Embed | None = None,
+    profile_aspects: ProfileAspects = "all",
 ) -> Electorate:
     """Args:
         names: "static", "manual", "none", a folder of `perse drpe roles`, or "readers:DATASET"; "none" stands alone.
@@ -47,6 +49,7 @@ def electorate(
         readers: how many of a data set vote.
         aspect: what they vote on, if it is a data set of pairs.
         embed: by default by the model of `clustering`.
+        profile_aspects: what a comparison of theirs shows the judge: as it was trained.
 
     Raises:
         BadInput: a name is none of these or given twice, or a folder has no roles of some document.
@@ -77,7 +80,11 @@ def electorate(
         raise BadInput("--aspect is what readers of a data set of pairs vote on; name one with --roles readers:DATASET")
     if sets:
         people = choose_readers(
-            Path(sets[0]), readers, embed or (lambda texts: embedding(clustering.model)(texts)), aspect=aspect
+            Path(sets[0]),
+            readers,
+            embed or (lambda texts: embedding(clustering.model)(texts)),
+            aspect=aspect,
+            profile_aspects=profile_aspects,
         )
     silent = () if NOBODY in names or people else tuple(name for name, of_one in roles.items() if not of_one)
     heard = replace(documents, documents=tuple(one for one in documents.documents if one.id not in silent))

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perse.data.load import load_examples
+from perse.data.profiles.views import ProfileAspects, asked_alone
 from perse.drpe.roles import Role
 from perse.errors import BadInput
 from perse.installing import needing
@@ -56,6 +57,11 @@ class Reader:
         return Role(type=self.id, description=known if self.aspect is None else f"{known}, on {self.aspect}", source="reader")
 
     @property
+    def shows_others(self) -> bool:
+        """Whether some comparison shows an answer on another aspect than the one that is voted on."""
+        return any(past.preference.keys() - {self.aspect} for past in self.profile if isinstance(past, ProfileComparison))
+
+    @property
     def digest(self) -> str:
         """Of all that the judge is shown of them."""
         shown = "\0".join(past.model_dump_json() for past in self.profile)
@@ -63,18 +69,25 @@ class Reader:
 
 
 def choose_readers(
-    path: Path, k: int, embed: Embed, *, aspect: str | None = None, split: Split = "valid"
+    path: Path,
+    k: int,
+    embed: Embed,
+    *,
+    aspect: str | None = None,
+    split: Split = "valid",
+    profile_aspects: ProfileAspects = "all",
 ) -> tuple[Reader, ...]:
     """`k` readers of a data set, or all where it has no more, in the order of their ids.
 
     Args:
         aspect: of a data set of pairs: what readers vote on; by default its first by name.
+        profile_aspects: which answers of a comparison the judge is shown; "asked": the one on `aspect` alone.
     Raises:
         BadInput: no such data set, one that is neither of reviews nor of pairs, one without this aspect, or none of whose readers has a profile.
     """
     if k < 1:
         raise BadInput(f"{k} readers are to vote, expected 1 or more")
-    aspect, profiles = _profiles(path, aspect, split=split)
+    aspect, profiles = _profiles(path, aspect, split=split, profile_aspects=profile_aspects)
     if not profiles:
         raise BadInput(f"no reader of {path} has a profile; build the data set with --k 1 or more")
     names = sorted(profiles)
@@ -85,7 +98,9 @@ def choose_readers(
     return tuple(Reader(names[at], profiles[names[at]], size, aspect) for at, size in zip(places, sizes, strict=True))
 
 
-def _profiles(path: Path, aspect: str | None, *, split: Split) -> tuple[str | None, dict[str, tuple[Past, ...]]]:
+def _profiles(
+    path: Path, aspect: str | None, *, split: Split, profile_aspects: ProfileAspects
+) -> tuple[str | None, dict[str, tuple[Past, ...]]]:
     """What readers are known by, and the aspect of pairs."""
     examples = load_examples(path, split=split).examples
     pairs = [one for one in examples if isinstance(one, PairwiseExample)]
@@ -107,8 +122,9 @@ def _profiles(path: Path, aspect: str | None, *, split: Split) -> tuple[str | No
         raise BadInput(f"{path} has no aspect '{aspect}'; there are {', '.join(there)}")
     chosen = aspect or there[0]
     for pair in pairs:
-        if pair.profile and pair.aspect == chosen:
-            found.setdefault(pair.reviewer_id, pair.profile)
+        seen = asked_alone(pair) if profile_aspects == "asked" else pair
+        if seen.profile and pair.aspect == chosen:
+            found.setdefault(pair.reviewer_id, seen.profile)
     return chosen, found
 
 

@@ -41,6 +41,8 @@ from perse.engines.http import ClientFault
 from perse.engines.openai import ChatCompletionsEngine
 from perse.errors import BadInput, EngineLost
 from perse.judging.connecting import connect
+from perse.records import example_lines
+from perse.studies.frame.running import Asking
 
 
 @pytest.mark.slow
@@ -308,6 +310,38 @@ def test_commands_that_judge_say_at_the_start_that_there_are_no_distributions(se
     done = perse("ask", "--judge", f"openai:{server.url}", "--reviews", mine, "--text", "x")
     assert done.returncode == 0, done.stderr
     assert "note: asked in words: no distributions, because " in done.stderr
+
+
+@pytest.mark.slow
+def test_workers_that_judge_in_words_are_told_of_once_and_before_they_begin(server: Stub, tmp_path: Path) -> None:
+    listing(server, {"id": "m", "owned_by": "openai"})
+    server.routes["POST /v1/chat/completions"] = lambda _: said("[Review] Fine.\n[Score] 10")
+    (tmp_path / "examples.jsonl").write_text("".join(example_lines(pointwise_examples(3))), "utf-8")
+    score = (
+        "score",
+        "--examples",
+        tmp_path / "examples.jsonl",
+        "--judge",
+        f"openai:{server.url}",
+        "--driver",
+        "local",
+        "--workers",
+        1,
+    )
+    done = perse(*score, "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    note = "note: asked in words: no distributions, because "
+    assert done.stderr.count(note) == 1 and done.stderr.index(note) < done.stderr.index("judging:")
+    again = perse(*score, "--out", tmp_path / "run")
+    assert again.returncode == 0 and note not in again.stderr, "nothing is left to ask"
+
+
+def test_a_study_says_before_it_asks_that_its_judge_gives_no_distributions(
+    server: Stub, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    listing(server, {"id": "m", "owned_by": "openai"})
+    Asking(examples=tmp_path / "examples.jsonl").load(f"openai:{server.url}")
+    assert any(one.getMessage().startswith("asked in words: no distributions, because ") for one in caplog.records)
 
 
 def test_a_server_without_a_list_needs_a_model_named(server: Stub) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -67,6 +69,31 @@ def test_pairs_are_asked_with_kept_comparisons(http: TestClient) -> None:
     example.pop("profile")
     kept = judged(http, {**example, "reader": "ann"})
     assert kept["distribution"] == pytest.approx(sent["distribution"], abs=1e-6) and kept["k_effective"] == sent["k_effective"]
+
+
+def test_a_judge_of_pairs_that_was_trained_on_the_asked_aspect_alone_is_shown_no_other_here(
+    tiny_model_folder: Path, models: dict[str, Model], tmp_path: Path
+) -> None:
+    """Whether an entry is sent or kept; of a judge that was not trained so all of it is shown."""
+    shutil.copytree(tiny_model_folder, tmp_path / "run" / "merged")
+    trained = {"kind": "train", "config": {"data": {"profile_aspects": "asked"}}}
+    (tmp_path / "run" / "manifest.json").write_text(json.dumps({"run": trained}))
+    mine = embedded_models("mine", tmp_path / "run" / "merged", {}, dtype="float32", context=2048)
+    texts = [{"text_a": f"Story {n} of a ferry.", "text_b": f"Story {n} of a tram."} for n in range(3)]
+    both = [one | {"preference": {"Ending": "A", "Surprise": "B"}} for one in texts[:2]]
+    both.append(texts[2] | {"preference": {"Ending": "A"}})  # which says nothing of what is asked
+    alone = [one | {"preference": {"Surprise": "B"}} for one in texts[:2]]
+    query = {"query": {"text_a": "A postman walks.", "text_b": "A postman sits."}, "aspect": "Surprise"}
+    app = embedded_app({**mine, **models}, SETTINGS, readers=Readers.open(str(tmp_path / "readers.db")))
+    with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as http:
+        assert http.put("/v1/readers/ann", json={"comparisons": both}).status_code == 200
+        sent, kept = (judged(http, query | {"id": "q"} | more) for more in ({"profile": both}, {"reader": "ann"}))
+        asked = judged(http, query | {"id": "q", "profile": alone})
+        for one in (sent, kept):
+            assert one["distribution"] == pytest.approx(asked["distribution"], abs=1e-6)
+            assert (one["k_effective"], one["tokens"]["prompt"]) == (2, asked["tokens"]["prompt"])
+        whole = judged(http, query | {"id": "q", "profile": both}, model="tiny")
+        assert whole["k_effective"] == 3 and whole["tokens"]["prompt"] > asked["tokens"]["prompt"]
 
 
 @pytest.mark.slow
