@@ -186,7 +186,7 @@ def test_the_page_about_data_lists_every_source_with_what_is_built_of_it() -> No
     rows = []
     for source in SOURCES.own.values():
         command = source.next_command(Seen("FILE", {}, {}))
-        shown = "`" + command.replace(", or ", "`, or `") + "`" if command.startswith("perse ") else command
+        shown = f"`{command}`" if command.startswith("perse ") else command
         rows.append(f"| {source.title} | {f'`{source.name}` ' if source.kind else ''}| {shown} |")
     missing = [row for row in rows[:-1] if row not in page]  # the last is what nobody knows
     assert not missing, "docs/data.md, the table of what perse reads, lacks:\n" + "\n".join(missing)

@@ -6,11 +6,13 @@ import json
 import shlex
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from described_files import PAIR, REVIEW, kept_as, lines, printed, table_of
+from released_rows import entry, mpst_row
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -115,6 +117,111 @@ def built_from(found: Description, monkeypatch: pytest.MonkeyPatch, folder: Path
     done = CliRunner().invoke(app, shlex.split(found.next)[1:])
     assert done.exit_code == 0, done.stderr or done.exception
     return len(load_folder(Path(found.next.split()[-1])).rows)
+
+
+def _amazon(folder: Path) -> Path:
+    lines(folder / "meta.jsonl", [{"asin": f"B{n}", "title": f"Pick {n}", "description": ["thin"]} for n in range(8)])
+    return lines(
+        folder / "reviews.jsonl",
+        [
+            {
+                "reviewerID": f"A{who}",
+                "asin": f"B{n}",
+                "reviewText": f"fine {who} {n}",
+                "overall": 1 + n % 5,
+                "unixReviewTime": n,
+            }
+            for who in range(6)
+            for n in range(8)
+        ],
+    )
+
+
+def _pairs(folder: Path) -> Path:
+    return lines(
+        folder / "pairs.jsonl",
+        [
+            PAIR
+            | {
+                "reviewer_id": f"r{who}",
+                "text_a": f"story {n + who} a",
+                "text_b": f"story {n + who} b",
+                "preference": "AB"[n % 2],
+            }
+            for who in range(12)
+            for n in range(8)
+        ],
+    )
+
+
+def _doc(folder: Path) -> Path:
+    rows = [
+        {
+            "WorkerId": f"w{who}",
+            "Input.plotA": f"plot {n} a",
+            "Input.plotB": f"plot {n} b",
+            "Answer.ending": f"Plot {'AB'[n % 2]}",
+        }
+        for who in range(12)
+        for n in range(8)
+    ]
+    return lines(folder / "doc.jsonl", rows)
+
+
+def _released(folder: Path) -> Path:
+    past = [entry(n, plot=f"A keeper of ferry {n} waits.", review=f"Fine, {n}.", score=n + 2) for n in range(3)]
+    rows = [mpst_row(n, past, entry(9 + n, plot=f"Another keeper, {n}.", review=f"Slow, {n}.", score=4)) for n in range(2)]
+    return lines(folder / "released.jsonl", rows)
+
+
+def _items(folder: Path) -> Path:
+    lines(folder / "reviews.jsonl", [{name: row[name] for name in row if name != "text"} for row in table_of(8)])
+    return lines(folder / "items.jsonl", [{"item_id": f"i{n}", "text": f"plot {n}"} for n in range(8)])
+
+
+def _plots(folder: Path) -> Path:
+    _items(folder).unlink()
+    return lines(
+        folder / "plots.jsonl",
+        [
+            {"imdb_id": f"i{n}", "title": f"The Affair {n}", "plot_synopsis": f"A keeper waits {n}. " * 9, "tags": ""}
+            for n in range(8)
+        ],
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("make", "command"),
+    [
+        (_amazon, "amazon"), (_pairs, "pairwise"), (_doc, "per-doc"), (_items, "pointwise"), (_plots, "per-mpst"),
+    ],
+)  # fmt: skip
+def test_of_every_format_the_command_that_ends_its_description_builds_it(
+    make: Callable[[Path], Path], command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = describe(make(tmp_path))
+    assert found.next is not None and found.next.startswith(f"perse data {command} "), found.next
+    assert built_from(found, monkeypatch, tmp_path) > 0
+
+
+def test_of_released_files_the_command_that_ends_a_description_writes_their_examples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = describe(_released(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert found.next is not None and found.next.startswith("perse data release ")
+    done = CliRunner().invoke(app, shlex.split(found.next)[1:])
+    assert done.exit_code == 0, done.stderr
+    assert len((Path(found.next.split()[-1]) / "examples.jsonl").read_text("utf-8").splitlines()) == 2
+
+
+def test_amazon_reviews_without_their_products_are_for_summaries_and_the_note_says_what_else_they_need(tmp_path: Path) -> None:
+    reviews = _amazon(tmp_path)
+    (tmp_path / "meta.jsonl").unlink()
+    found = describe(reviews)
+    assert found.next == f"perse data persum --reviews {reviews} --judge smollm2-135m --out work/reviews"
+    assert "put the category's meta file beside it (perse data amazon --meta META)" in (found.note or "")
 
 
 @pytest.mark.parametrize(

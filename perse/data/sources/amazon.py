@@ -23,7 +23,7 @@ from perse.data.sources.facts import Facts, item_facts, review_facts
 from perse.data.sources.faults import Faults
 from perse.data.sources.lines import first_fields, is_csv
 from perse.data.sources.rows import NUL, Row, read_rows, read_score, usable
-from perse.data.sources.source import Head, Source, Wanted, table_columns
+from perse.data.sources.source import Head, Seen, Source, Wanted, table_columns
 from perse.data.sources.table import RATINGS
 from perse.errors import BadInput
 from perse.formats.json_text import shortened
@@ -366,6 +366,23 @@ def _read(wanted: Wanted, faults: Faults) -> list[Review]:
     return amazon_reviews_as_records(wanted.file, wanted.items, faults, columns=wanted.columns, limit=wanted.limit)
 
 
+def _meta(seen: Seen) -> bool:
+    """Whether the products' file lies beside the reviews."""
+    return seen.meta != Seen.meta
+
+
+def _next(seen: Seen) -> str:
+    """Reviews where it is known what the products are; else what needs the reviews alone."""
+    if _meta(seen):
+        return f"perse data amazon --reviews {seen.file} --meta {seen.meta}{seen.needed} --out {seen.out}"
+    return f"perse data persum --reviews {seen.file} --judge {seen.judge} --out {seen.out}"
+
+
+NO_META = (
+    "this builds summaries of products' reviews, as in PerSum; for reviews of products put the category's meta file beside it "
+    "(perse data amazon --meta META)"
+)
+
 AMAZON = Source(
     name="amazon",
     title="Amazon reviews",
@@ -377,8 +394,11 @@ AMAZON = Source(
     scale=STARS,
     facts=_facts,
     once="review",
-    next=lambda seen: (
-        f"perse data persum --reviews {seen.file} --judge {seen.judge} --out {seen.out}, or perse data amazon --reviews {seen.file} --meta {seen.meta}{seen.needed} --out {seen.out}"
+    next=_next,
+    note=lambda seen: (
+        "this builds reviews of products; summaries of products' reviews, as in PerSum: perse data persum"
+        if _meta(seen)
+        else NO_META
     ),
 )
 
