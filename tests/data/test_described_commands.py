@@ -216,6 +216,22 @@ def test_of_released_files_the_command_that_ends_a_description_writes_their_exam
     assert len((Path(found.next.split()[-1]) / "examples.jsonl").read_text("utf-8").splitlines()) == 2
 
 
+@pytest.mark.parametrize(("readers", "pairs", "shared"), [(5, 20, True), (30, 12, True), (12, 8, False), (40, 30, False)])
+def test_where_all_readers_compare_the_same_pairs_the_command_keeps_readers_apart_alone(
+    readers: int, pairs: int, shared: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Annotators who all judge the same pairs are the commonest table; without the option no example is left for training."""
+    numbers = {who: [n if shared else pairs * who // 2 + n for n in range(pairs)] for who in range(readers)}
+    rows = [
+        PAIR | {"reviewer_id": f"r{who}", "text_a": f"story {n} a", "text_b": f"story {n} b", "preference": "AB"[n % 2]}
+        for who in range(readers)
+        for n in numbers[who]
+    ]
+    found = describe(lines(tmp_path / "pairs.jsonl", rows))
+    assert found.next is not None and ("--split reviewer " in found.next) == shared == bool(found.note), found
+    assert built_from(found, monkeypatch, tmp_path) > 0
+
+
 def test_amazon_reviews_without_their_products_are_for_summaries_and_the_note_says_what_else_they_need(tmp_path: Path) -> None:
     reviews = _amazon(tmp_path)
     (tmp_path / "meta.jsonl").unlink()

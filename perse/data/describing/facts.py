@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from perse.data.describing.beside import filled_in
-from perse.data.describing.obstacles import NO_FILE, REPEATED, no_rows, too_few, wrapped
+from perse.data.describing.obstacles import CROSSED, NO_FILE, REPEATED, no_rows, too_few, wrapped
 from perse.data.sources import recognised
 from perse.data.sources.examples import FOLDER, UNKNOWN
 from perse.data.sources.facts import Facts
@@ -142,8 +142,16 @@ def describe(path: Path, *, limit: int | None = None, columns: Mapping[str, str]
     usable = tally.usable(found.fields) if source.kind == "pointwise" else tally.reviewers
     shared = _shared_count(usable) if tally.whole else None
     repeats = source.kind == "pointwise" and tally.needs_repeats(usable, shared)
+    crossed = source.kind == "pairwise" and tally.whole and tally.crossed()
     seen = Seen(
-        shlex.quote(str(path)), found.fields, scores, stops=stops, shared_count=shared, repeats=repeats, **filled_in(path)
+        shlex.quote(str(path)),
+        found.fields,
+        scores,
+        stops=stops,
+        shared_count=shared,
+        repeats=repeats,
+        crossed=crossed,
+        **filled_in(path),
     )
     readable = (tally.rows or not counts) and not any("\0" in name for name in found.names)  # as UTF-16 has it
     obstacle = None if readable else NO_FILE
@@ -155,7 +163,11 @@ def describe(path: Path, *, limit: int | None = None, columns: Mapping[str, str]
         from perse.data.dataset.folder import other_schema  # needs pyarrow
 
         obstacle = obstacle or other_schema(path)
-    notes = [source.note(seen) if source.note is not None else None, REPEATED if repeats else None]
+    notes = [
+        source.note(seen) if source.note is not None else None,
+        REPEATED if repeats else None,
+        CROSSED if crossed else None,
+    ]
     note = "; ".join(filter(None, notes)) or None
     return Description(
         file=path.resolve().name,
@@ -202,6 +214,8 @@ class _Tally:
         """Those of them whose score is 0, which may mean "not rated"."""
         self.scores: Counter[str] = Counter()
         self.answers: dict[str, Counter[str]] = {}
+        self.compared: set[int] = set()
+        """Who compared which two texts."""
         self.text_words: Counter[int] = Counter()
         self.review_words: Counter[int] = Counter()
         self.iso = self.other = 0
@@ -228,6 +242,8 @@ class _Tally:
             self.zeros[with_text][facts.reviewer] += facts.score == "0"
             if facts.said is not None:
                 self.said[self._saying(facts.reviewer, with_text) << 64 | facts.said % 2**64] += 1
+        if facts.reviewer is not None and facts.pair is not None:
+            self.compared.add(self._number("r" + facts.reviewer) << 64 | facts.pair % 2**64)
         if facts.score is not None:
             self.scores[facts.score] += 1
         for aspect, answer in facts.answers.items():
@@ -260,6 +276,15 @@ class _Tally:
         }
         without = sum(count - least[reviewer] < k for reviewer, count in kept.items())
         return bool(without) and without >= max(1, int(len(kept) * 0.1 + 0.5))
+
+    def crossed(self) -> bool:
+        """Whether a reader of the training side would have less than one pair left on average that none of the validation side, a tenth of
+        the readers, compares."""
+        readers, pairs = ({one >> 64 for one in self.compared}, {one % 2**64 for one in self.compared})
+        if len(readers) < 2:
+            return False
+        each = len(self.compared) / len(readers)
+        return each * (1 - each / len(pairs)) ** max(1, int(len(readers) * 0.1 + 0.5)) < 1
 
     def _saying(self, reviewer: str, with_text: bool) -> int:
         return self._number("r" + reviewer) << 1 | with_text

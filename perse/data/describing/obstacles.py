@@ -19,6 +19,11 @@ REPEATED = (
     "is asked for"
 )
 
+CROSSED = (
+    "readers compare the same pairs, so that training is left with next to nothing where it may share none with validation; with --split reviewer "
+    "the two sides share pairs, and no readers"
+)
+
 
 def no_rows(rows: int, reasons: Mapping[str, int]) -> str:
     """That no row can be used, and the commonest reason."""

@@ -169,5 +169,5 @@ DOC = Source(
     read=lambda wanted, faults: read_doc(wanted.file, faults, columns=wanted.columns, limit=wanted.limit),
     files=("annotations",),
     facts=_facts,
-    next=lambda seen: f"perse data per-doc --annotations {seen.file} --out {seen.out}",
+    next=lambda seen: f"perse data per-doc --annotations {seen.file}{seen.split} --out {seen.out}",
 )

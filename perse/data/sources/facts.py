@@ -27,6 +27,8 @@ class Facts:
     """As in the file: "7", "4.5", "4/5"."""
     answers: Mapping[str, str] = field(default_factory=dict)
     """aspect -> the answer as in the file."""
+    pair: int | None = None
+    """Equal for the same two texts, in whatever order."""
     text_words: tuple[int, ...] = ()
     """Words of each text that is judged."""
     review_words: int | None = None
@@ -88,9 +90,12 @@ def item_facts(row: Row, faults: Faults, *, text: Callable[[Row], str | None]) -
 def pair_facts(row: Row, faults: Faults, answers: Mapping[str, object]) -> Facts:
     """The facts of a row that compares two texts, with its `answers` by aspect."""
     texts = [faults.attempt(lambda name=name: row.optional_text(name)) for name in ("text_a", "text_b")]  # type: ignore[misc]
+    items = [faults.attempt(lambda name=name: row.optional_text(name)) for name in ("item_a", "item_b")]  # type: ignore[misc]
+    two = [text or item for text, item in zip(texts, items, strict=True)]
     return Facts(
         reviewer=faults.attempt(lambda: row.text("reviewer_id", reason="no reviewer")),
         answers={aspect: _answer(value) for aspect, value in answers.items() if aspect},
+        pair=hash(frozenset(normalised(one) for one in two if one)) if all(two) else None,
         text_words=_words(*texts),
         time=faults.attempt(lambda: raw_time(row)),
     )

@@ -93,6 +93,8 @@ class Seen:
     """The most usable rows that each of two reviewers have, without whom nothing can be split; None where not all rows were read."""
     repeats: bool = False
     """Whether so many reviews of a reader say the same that a build may find no profile without one that says what is asked for."""
+    crossed: bool = False
+    """Whether readers compare so much the same pairs that training is left with nothing where both sides may share none."""
     reviews: str = "REVIEWS"
     items: str = "ITEMS"
     meta: str = "META"
@@ -108,6 +110,11 @@ class Seen:
             return skip
         fewer = f" --k {self.shared_count - 1}" if self.shared_count <= 3 else ""
         return f"{fewer} --min-reviews {self.shared_count}{skip}"
+
+    @property
+    def split(self) -> str:
+        """The option without which a build of these comparisons finds nothing for training."""
+        return " --split reviewer" if self.crossed else ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -219,7 +219,7 @@ def _build_reviews(seen: Seen, columns: Mapping[str, str]) -> str:
 def _build_pairs(seen: Seen, columns: Mapping[str, str]) -> str:
     texts = "" if {"text_a", "item_a"} & seen.fields.keys() else " --map text_a=COLUMN --map text_b=COLUMN"
     items = f" --items {seen.items}" if "text_a" not in seen.fields and "item_a" in seen.fields else ""
-    return f"perse data pairwise --pairs {seen.file}{items}{_maps(columns)}{texts} --out {seen.out}"
+    return f"perse data pairwise --pairs {seen.file}{items}{_maps(columns)}{texts}{seen.split} --out {seen.out}"
 
 
 def _maps(columns: Mapping[str, str]) -> str:
