@@ -62,6 +62,16 @@ def counted(everybody: Run) -> Ablations:
     return found_in(everybody)
 
 
+def test_scores_that_a_judge_without_distributions_does_not_give_are_refused_with_those_it_gives(everybody: Run) -> None:
+    in_words = {
+        prompting: {key: one.model_copy(update={"distribution": None}) for key, one in answers.items()}
+        for prompting, answers in everybody.answers.items()
+    }
+    with pytest.raises(BadInput, match="--by score: no candidate of the run has that; .* has votes alone: --by votes"):
+        ablations(replace(everybody, answers=in_words), FOUR, embed, by="score")
+    assert ablations(replace(everybody, answers=in_words), FOUR, embed, by="votes").variants
+
+
 @pytest.mark.parametrize(
     ("variant", "roles"),
     [
@@ -151,7 +161,9 @@ def test_a_part_that_brings_all_of_it_is_named(tmp_path: Path) -> None:
 
     run = read_run(Poll(sensible).vote(tmp_path / "run", DOCUMENTS, (*STATIC, *INVENTED)))
     result = told(found_in(run))
-    assert "shown to be lower (pooled): " in result.answer and "w/o dynamic roles (3.0 of 7.0 roles)" in result.answer
+    assert (
+        "shown to be lower (pooled): " in result.answer and "w/o dynamic roles (3.0 roles, the whole has 7.0)" in result.answer
+    )
     assert result.answer.endswith(
         " Fewer roles are noisier, whoever they are: of these that is no sign yet that a part is missed."
     )

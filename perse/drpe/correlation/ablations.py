@@ -67,7 +67,7 @@ def ablations(run: Run, clustering: Clustering, embed: Embed, *, by: str, seed: 
         by: a field of a decision: "score", "expected" or "votes".
         seed: of the roles that are drawn at random.
     Raises:
-        BadInput: the run has no votes of a role a prompt, or no static or no invented role.
+        BadInput: the run has no votes of a role a prompt, or no static or no invented role, or no vote has what `by` names.
     """
     alone = [one for one in run.ballots if one.prompting == "single" and one.role is not None and one.role.source != "reader"]
     there = roles_of(alone)
@@ -80,6 +80,10 @@ def ablations(run: Run, clustering: Clustering, embed: Embed, *, by: str, seed: 
         )
     keeps, curve = _keeps(clustering, embed, manual="manual" in sources, seed=seed)
     found = {name: _variant(name, keep, run, alone, there, by=by) for name, keep in keeps.items()}
+    if not any(score is not None for score in found[WHOLE].scores.values()):
+        raise BadInput(
+            f"--by {by}: no candidate of the run has that; a judge that gives no distributions, or no reasons, has votes alone: --by votes"
+        )
     uneven = not all(one.even for one in found.values())
     usual = clustering.method == "kmeans" and clustering.k == PUBLISHED_BEST
     return Ablations(found, curve, found[WHOLE].turned, uneven, usual)

@@ -81,7 +81,7 @@ def _with_roles(found: Ablations, name: str) -> str:
     """With how many vote: fewer voters are noisier, whoever they are."""
     if name not in found.variants:
         return name
-    return f"{name} ({found.variants[name].roles:.1f} of {found.variants[WHOLE].roles:.1f} roles)"
+    return f"{name} ({found.variants[name].roles:.1f} roles, the whole has {found.variants[WHOLE].roles:.1f})"
 
 
 def _variants(found: Ablations, compared: Correlations) -> Table:
