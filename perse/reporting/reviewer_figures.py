@@ -89,7 +89,7 @@ def _reviewers_in_words(judge: str, items: IntArray, true: FloatArray, predicted
 
 def within(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
     """How many reviewers' texts were ordered well: Kendall's tau of each reviewer's items."""
-    name, title = "within-reviewers", "Does it know what a reviewer likes?"
+    name, title = "within-reviewers", "How well does it order each reviewer's texts?"
     header = ("judge", "reviewer", "Kendall tau-b")
     found: dict[str, tuple[list[str], FloatArray]] = {}
     for judge, run in runs.items():

@@ -29,6 +29,10 @@ def said(item: int, kind: str, reader: int) -> str:
             f"reader {reader} has a view of product {item} that is like no other view in this world, word {reader * 31 + item}"
         )
     own = f"{SAID} in house {reader}"
+    if kind == "own":  # once by each reader, and beside it nothing twice
+        return (
+            "Nice!" if item == 0 else f"variant {item} is {'a toy' if item == 1 else 'one more'} in house {reader * 7 + item}"
+        )
     return {"identical": own, "near-identical": own + "!" * item + (" indeed" if item == 1 else ""), "short": "Nice!"}[kind]
 
 
@@ -97,6 +101,13 @@ def test_the_answer_never_stands_in_the_profile(tmp_path: Path, build: str, kind
     assert data.manifest["repeated_reviews"] == 36
     (note,) = (note for note in summary.notes if "say the same" in note)
     assert note.startswith("36 of 96 reviews") and "--keep-repeats" in note
+
+
+def test_what_several_readers_say_alike_is_no_repeat_of_anybody(tmp_path: Path) -> None:
+    summary, data = built(tmp_path, "table", "own", min_reviews=8)
+    assert data.manifest["repeated_reviews"] == 0 and not any("say the same" in note for note in summary.notes)
+    alike = [one for one in data.reviews.values() if one.review == "Nice!"]
+    assert len(alike) == 12 == len({one.reviewer_id for one in alike})
 
 
 def test_repeats_may_be_kept_and_are_counted_then_too(tmp_path: Path) -> None:

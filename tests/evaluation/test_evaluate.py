@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from perse.errors import BadInput
+from perse.evaluation.baselines.bias import fit_bias_model
 from perse.evaluation.comparing.comparison import compare
 from perse.evaluation.evaluate import Evaluation, Fold, evaluate, evaluate_many
 from perse.evaluation.metrics import metrics_of
@@ -236,6 +237,24 @@ def test_kappa_is_of_rounded_predictions_and_the_probability_score_of_distributi
     assert value(found, "judge (expected)", "rps") == pytest.approx((0.5 + 0.5 + 2) / 9 / 3)
     # The label alone is sure: 3 for 2, 4 for 4, 8 for 6.
     assert value(found, "judge (label)", "rps") == pytest.approx((1 + 0 + 2) / 9 / 3)
+
+
+def test_the_probability_score_of_a_baseline_is_of_its_distribution_and_not_of_one_score() -> None:
+    """A baseline that was scored as if it were sure would be beaten by every judge that is not."""
+    found, gold = evaluate(EXAMPLES[:3], JUDGEMENTS[:3], train=TRAIN), [2, 4, 6]
+    known = [one.reference.score for one in TRAIN if one.reference]
+    below = np.array([np.mean([score <= k for score in known]) for k in range(1, 10)])
+
+    def sure_of(score: float) -> float:
+        return float(np.mean([abs(score - one) / 9 for one in gold]))
+
+    by_hand = np.mean([((below - (np.arange(1, 10) >= one)) ** 2).sum() / 9 for one in gold])
+    assert value(found, "training mean", "rps") == pytest.approx(by_hand)
+    assert value(found, "training median", "rps") == pytest.approx(sure_of(sorted(known)[(len(known) - 1) // 2]))
+    model = fit_bias_model(TRAIN)
+    spread = model.distributions(model.predict(EXAMPLES[:3])).cumsum(axis=1)[:, :9]
+    by_hand = np.mean([((row - (np.arange(1, 10) >= one)) ** 2).sum() / 9 for row, one in zip(spread, gold, strict=True)])
+    assert value(found, "user+item bias", "rps") == pytest.approx(by_hand)
 
 
 def test_texts_of_several_readers_are_noted_and_two_way_resamples_are_wider() -> None:

@@ -65,6 +65,38 @@ def test_the_difference_is_of_the_two_values_with_an_interval_of_its_own(found: 
     assert (taste.baseline, taste.column) == ("unpersonalized", "within_kendall")
 
 
+def test_a_verdict_is_two_sentences_at_most_whatever_there_is_to_say() -> None:
+    examples, generator = world(40), np.random.default_rng(1)
+    low, unsure = [], []
+    for one in examples:
+        share = float(np.clip((one.reference.score if one.reference else 5) + generator.normal(0, 2), 1, 10)) / 11
+        low.append(answered(one.id, "1", distribution={"1": 1 - share, "2": share}))
+        unsure.append(answered(one.id, str(1 + round(share * 9))) if generator.random() < 0.6 else failed(one.id))
+    said = evaluate_many({"low": low, "unsure": unsure}, [Fold(examples, world(30, seed=7))], resamples=100).verdict
+    assert all(
+        words in said[0] for words in ("Its scores are farther off", "; within each reader", "; matrix factorization, which")
+    )
+    assert [len(re.findall(r"[a-z\])]\. [A-Z]", words)) for words in said] == [1, 1]
+    right = [answered(one.id, one.reference.preference) for one in PAIRS if one.reference]
+    [of_pairs] = evaluate(PAIRS, right, train=None).verdict
+    assert len(re.findall(r"[a-z\])]\. [A-Z]", of_pairs)) <= 1
+
+
+PAIRS = [pair(f"{r}-{n}", f"u{r}", "A" if n % 5 else "B", profile=({"Ending": "B"},)) for r in range(40) for n in range(10)]
+"""Copying the shown answer is right in 20 of 100."""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_coin_on_pairs_is_not_better_than_copying_that_is_worse_than_chance(seed: int) -> None:
+    heads = np.random.default_rng(seed).random(len(PAIRS)) < 0.5
+    found = evaluate(
+        PAIRS, [answered(one.id, "A" if head else "B") for one, head in zip(PAIRS, heads, strict=True)], train=None
+    )
+    [above] = [one.estimate for one in found.differences if one.baseline == "copy the example"]
+    assert above.above_zero, "by itself this would be called better"
+    assert found.conclusions[0].standing in ("unclear", "worse") and ": better than" not in found.verdict[0]
+
+
 def test_the_average_of_another_readers_profiles_is_not_called_the_readers_own() -> None:
     examples = world(40)
     judges = {"good": noisy_judge(examples, noise=0.5, seed=1)}

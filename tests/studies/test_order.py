@@ -15,8 +15,9 @@ from reading_builders import answered, scored
 from perse.answering.base import JudgeSettings
 from perse.data.profiles.views import View
 from perse.errors import BadInput, RunMismatch
-from perse.evaluation.shared_texts import crossed, several_readers
+from perse.evaluation.shared_texts import OF_THESE_TEXTS, crossed, several_readers
 from perse.evaluation.stats.unseen import none_of
+from perse.evaluation.verdict import ON_THESE_TEXTS
 from perse.records import Example, ProfileReview
 from perse.results.result import Estimate, Result
 from perse.studies.frame.measuring import Condition
@@ -160,6 +161,23 @@ def test_a_study_of_orders_that_could_be_the_same_is_not_continued(readers: Path
 def test_one_order_is_no_study(readers: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="found 1 orders; two or more can differ"):
         order(asking(readers), tmp_path, orders=1, load=scripted(last))
+
+
+@pytest.mark.parametrize(
+    ("answer", "note", "told"),
+    [
+        ("It is 0.2 higher.", f"{OF_THESE_TEXTS}: 3 texts", "It is 0.2 higher. Intervals are of these texts alone."),
+        (f"It is higher{ON_THESE_TEXTS}.", f"{OF_THESE_TEXTS}: 3 texts", f"It is higher{ON_THESE_TEXTS}."),
+        ("It is 0.2 higher.", "two-way: readers and texts are both resampled", "It is 0.2 higher."),
+    ],
+)
+def test_where_intervals_are_of_these_texts_alone_the_answer_of_a_study_says_so_itself(
+    answer: str, note: str, told: str, readers: Path, tmp_path: Path
+) -> None:
+    one = asking(readers, limit=8)
+    with opened(tmp_path, "order", one, source=one.open(), options={}) as study:
+        found = study.finish(Result(name="order", asks="?", answer=answer, tables=(), notes=(note,)))
+    assert found.answer == read_study(tmp_path).answer == told
 
 
 def test_readers_of_the_same_texts_are_noted(readers: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from collections import Counter
 
+import numpy as np
 import pytest
 from evaluation_builders import graded, pair, scored, world
 
@@ -221,6 +222,25 @@ def test_distributions_of_baselines_are_of_training_and_no_point_masses() -> Non
         assert sum(spread) == pytest.approx(1) and min(spread) >= 0
         assert abs(sum(label * p for label, p in enumerate(spread, start=1)) - value) < 0.25  # cut at the ends of the scale
     assert of(asked, "training median", train).predictions == (2, 2)
+    median = of(asked, "training median", train)
+    assert median.distributions is None, "one score, and no spread"
+
+
+@pytest.mark.parametrize("noise", [0.8, 1.6])
+def test_the_spread_around_user_and_item_is_how_far_training_scores_lie_from_it(noise: float) -> None:
+    generator = np.random.default_rng(2)
+    scores = np.clip(np.round(5.5 + generator.normal(0, noise, 400)), 1, 10).astype(int)
+    train = [scored(f"{n}", f"t{n}", int(score), item=f"i{n % 20}") for n, score in enumerate(scores)]
+    model = fit_bias_model(train)
+    off = model.predict(train, unseen=True) - scores
+    assert model.spread == pytest.approx(float(np.sqrt((off**2).mean())))
+    told = of([scored("x", "u", 1, item="i1")], "user+item bias", train)
+    [value], [distribution] = told.predictions, told.distributions
+    labels = np.arange(1, 11)
+    deviation = float(np.sqrt(distribution @ (labels - distribution @ labels) ** 2))
+    # A normal one cut into labels: of a variance larger by a twelfth.
+    assert deviation == pytest.approx(float(np.sqrt(model.spread**2 + 1 / 12)), rel=0.05)
+    assert deviation == pytest.approx(noise, rel=0.2) and value == pytest.approx(5.5, abs=0.5)
 
 
 def test_of_pairs_what_knows_no_reader_is_what_most_other_readers_preferred_in_whichever_order() -> None:

@@ -278,3 +278,5 @@ def test_a_tenth_for_every_score_is_told_to_be_not_right_and_nine_readers_are_to
         found = reliability("judge", given, resamples=200)
         assert word in found.sentence
         assert [row[0] for row in found.tables[2].rows] == [str(score) for score in range(1, 10)]
+        here = reliability("judge", given, resamples=200, of_these_texts=True)
+        assert "are not right, on these texts alone: " in here.sentence or size == 45
