@@ -90,9 +90,13 @@ def align(folds: Sequence[Fold], judges: Mapping[str, Sequence[Judgement]]) -> I
         raise BadInput(f"none of the {len(examples)} examples has a reference; evaluation needs the reviewers' true answers")
     common = {example.id for example in with_reference if all(example.id in given for given in answers.values())}
     if not common:
-        raise BadInput(
-            f"no example with a reference was judged by all of {', '.join(judges)}; score the same examples with each"
+        none = [name for name, given in answers.items() if not given]
+        why = (
+            f"{', '.join(none)} {'has' if len(none) == 1 else 'have'} judged nothing yet; go on with the command that began it"
+            if none
+            else "score the same examples with each"
         )
+        raise BadInput(f"no example with a reference was judged by all of {', '.join(judges)}; {why}")
     kept = (Fold(tuple(example for example in fold.examples if example.id in common), fold.train) for fold in folds)
     aligned = {
         name: tuple(given[example.id] for example in examples if example.id in common) for name, given in answers.items()

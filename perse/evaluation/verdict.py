@@ -121,7 +121,8 @@ def _conclusion(
         return Conclusion(judge=name, standing="undefined", words=words)
     standing, told = _standing(rules)
     alone = ON_THESE_TEXTS if of_these_texts else ""
-    taste, about_taste = _taste(row, next((one for one in differences if one.column == WITHIN), None), alone)
+    within = next((one for one in differences if one.column == WITHIN), None)
+    taste, about_taste = _taste(row, within, alone, rows.get("profile average"))
     where = alone if standing in ("better", "worse") else ""
     words = f"{name}: {_said(standing, told, rules, own_scores)}{where}: {title} {shown(mine)}{_of(summary, told, compared)}{_against(told, rows)}"
     off = next((one for one in differences if one.column == OFF and standing == "better" and one.estimate.above_zero), None)
@@ -182,14 +183,21 @@ def _farther(off: Difference, rows: Mapping[str, Row], own_scores: bool) -> str:
     )
 
 
-def _taste(row: Row, difference: Difference | None, alone: str) -> tuple[bool | None, str]:
-    """Whether the judge is shown to know what a reader likes, None where that cannot be told; and the sentence. `alone`: of which texts alone."""
+def _taste(row: Row, difference: Difference | None, alone: str, average: Row | None) -> tuple[bool | None, str]:
+    """Whether the judge is shown to know what a reader likes, None where that cannot be told; and the sentence.
+
+    Args:
+        alone: of which texts alone.
+        average: the row of the scores that are shown: where a profile holds a reader's other texts, their mean is low where the one left out is high.
+    """
     within = row.columns.get(WITHIN)
     if within is None or (within.value is not None and within.interval.low is None):
         return None, ""
     said = f"within each reader {shown(within)}"
     if within.below_zero:
-        return False, f"{said}: it orders one reader's texts the wrong way round{alone}"
+        too = average is not None and WITHIN in average.columns and average.columns[WITHIN].below_zero
+        as_well = ", and so does the average of the scores that it is shown" if too else ""
+        return False, f"{said}: it orders one reader's texts the wrong way round{alone}{as_well}"
     if not within.above_zero:
         return False, f"{said}: not shown to know which texts a reader likes"
     if difference is None:

@@ -35,8 +35,10 @@ def test_of_several_judges_a_note_says_that_their_number_is_not_adjusted_for() -
 
 
 def test_judges_without_a_common_item_are_refused() -> None:
-    with pytest.raises(BadInput, match="judged by all of one, two"):
+    with pytest.raises(BadInput, match="judged by all of one, two; score the same examples with each"):
         evaluate_many({"one": JUDGEMENTS[:2], "two": JUDGEMENTS[2:]}, [Fold(EXAMPLES, None)])
+    with pytest.raises(BadInput, match="judged by all of one, two; two has judged nothing yet; go on with the command"):
+        evaluate_many({"one": JUDGEMENTS[:2], "two": []}, [Fold(EXAMPLES, None)])
 
 
 def test_evaluate_is_evaluate_many_of_one_judge_and_one_part() -> None:

@@ -187,6 +187,22 @@ def score_predictions_of(examples: list[PointwiseExample], train: list[Pointwise
     return baseline_predictions(items, scale=SCORES, seed=0)
 
 
+def test_who_repeats_what_profiles_say_is_told_that_their_average_orders_texts_the_wrong_way_round_too() -> None:
+    """A profile of a reader's other scores has a low mean where the one that is asked for is high."""
+    generator, examples, judgements = np.random.default_rng(4), [], []
+    for reader in range(60):
+        scores = np.clip(np.round(generator.normal(6, 2, 6)), 1, 10).astype(int)
+        for at in range(6):
+            past = tuple((f"p{n}", int(scores[n])) for n in range(6) if n != at)
+            examples.append(scored(f"{reader}-{at}", f"u{reader}", int(scores[at]), item=f"i{reader}-{at}", profile=past))
+            mean = sum(score for _, score in past) / 5
+            judgements.append(answered(f"{reader}-{at}", str(round(mean)), distribution=around(min(mean, 9.99))))
+    [told] = evaluate(examples, judgements, train=None, resamples=200).verdict
+    assert told.endswith(
+        "it orders one reader's texts the wrong way round, and so does the average of the scores that it is shown"
+    )
+
+
 def test_who_knows_only_who_is_lenient_is_not_said_to_know_what_readers_like() -> None:
     # Reader n scores n % 10 or the next; the judge says n % 10, and once in two the wrong way round. The profile says nothing.
     scores = [(n, at, 1 + n % 9 + at) for n in range(60) for at in (0, 1)]

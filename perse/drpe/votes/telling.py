@@ -267,5 +267,7 @@ def _notes(run: Run, by: dict[Prompting, list[Decision]]) -> tuple[str, ...]:
             "asked in one order, as published, with the reference first: a lean towards a place stays in the votes, and cannot be seen"
         )
     if any(one.score is None and one.votes is not None for found in by.values() for one in found):
-        said.append("there is no score where it is not known how probable the judge's words were (of a server that is asked in words it is not read)")
+        said.append(
+            "there is no score where it is not known how probable the judge's words were (of a server that is asked in words it is not read)"
+        )
     return tuple(said)

@@ -89,7 +89,8 @@ def highest(results: Results, pattern: Pattern) -> Sequence[str]:
         if any(one.pattern == pattern for one in results.deltas)
         else ""
     )
-    said = f"Highest overall performance (OP) under {PATTERN_NAMES[pattern]}{by}: {'; '.join(names)}{_minus_next(results, pattern, known)}"
+    picked = f" (picked as the highest of {len(known)}, which flatters it)" if len(known) > 1 else ""
+    said = f"Highest overall performance (OP) under {PATTERN_NAMES[pattern]}{by}: {'; '.join(names)}{picked}{_minus_next(results, pattern, known)}"
     if unknown := [one.model for one in found if one.model not in known]:
         said += f"; that of {', '.join(unknown)} is not known"
     samples = len(results.samples)
