@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from builders import Reworded, tiny_llama
+from command_line import perse
 from hypothesis import given
 from hypothesis import strategies as st
 from places import SHARED
@@ -208,6 +209,25 @@ def test_a_history_has_6_to_49_reviews_and_under_27000_characters(history: int, 
     assert funnel.out[why or "history of 5 reviews or fewer"] == (2 if history == 5 else 1)
 
 
+@pytest.mark.parametrize(
+    ("bounds", "history", "length", "why"),
+    [
+        ({"history_over": 3}, 4, 0, None),
+        ({"history_over": 7}, 7, 0, "history of 7 reviews or fewer"),
+        ({"history_under": 60}, 59, 0, None),
+        ({"history_under": 9}, 9, 0, "history of 9 reviews or more"),
+        ({"chars_under": 40_000}, 6, 39_999, None),
+        ({"chars_under": 2_000}, 6, 2_000, "history of 2,000 characters or more"),
+    ],
+)
+def test_other_bounds_of_a_history_hold_in_place_of_the_papers(
+    bounds: dict[str, int], history: int, length: int, why: str | None
+) -> None:
+    found, funnel = survivors(world(history, length=length), **bounds)
+    assert found == ([] if why else ["Toys/u-p"])
+    assert why is None or funnel.out[why] >= 1
+
+
 def test_a_product_needs_a_review_by_somebody_else() -> None:
     found, funnel = survivors(world(6), min_product_reviews=2)
     assert found == [] and funnel.out["fewer than 2 other reviews of the product"] == 8
@@ -292,6 +312,24 @@ def test_what_a_review_is_compared_with_is_named(against: str, kept: bool) -> No
     assert ("Toys/u-p" in found) == kept
     with pytest.raises(BadInput, match="rouge_against is 'most', expected best, mean or whole"):
         survivors(reviews, rouge_against="most")
+
+
+@pytest.mark.parametrize(
+    ("beside", "kept_by"),
+    [
+        ([" ".join(VOCABULARY[n : n + 2]) for n in range(0, 12, 2)], {"whole"}),  # a little of it in each
+        ([" ".join(VOCABULARY[:12])] * 7, {"best", "mean"}),  # all of it in each, and together seven times as long
+        ([" ".join(VOCABULARY[:12]), *["nothing of this one is alike"] * 6], {"best"}),
+    ],
+)
+def test_the_best_of_a_set_the_mean_over_it_and_the_whole_of_it_are_three_measures(
+    beside: list[str], kept_by: set[str]
+) -> None:
+    others = [review(f"v{n}", "p", said) for n, said in enumerate(beside)]
+    past = [review("u", f"i{n}", said) for n, said in enumerate([*beside, "nothing alike"])]
+    reviews = [review("u", "p", " ".join(VOCABULARY[:12])), *others, *past]
+    settings = {"min_overlap": 1.5, "keep_repeats": True}
+    assert {one for one in ("best", "mean", "whole") if survivors(reviews, rouge_against=one, **settings)[0]} == kept_by
 
 
 def test_a_larger_limit_keeps_what_a_smaller_one_asked(table: Path) -> None:
@@ -572,3 +610,48 @@ def test_a_folder_that_keeps_repeats_is_read_with_the_copies_in_it(table: Path, 
     lines[1]["history"][2]["review"] = lines[1]["own"]["review"].upper()
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     assert len(load_persum(out)) == 3
+
+
+# The command
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (("--history-over", 7), "history of 7 reviews or fewer"),
+        (("--history-under", 7), "history of 7 reviews or more"),
+        (("--chars-under", 500), "history of 500 characters or more"),
+        (("--rouge-against", "whole", "--min-overlap", 1), "overlap below 1"),
+    ],
+)
+def test_the_command_filters_by_the_bounds_it_is_given(
+    given: tuple[object, ...], why: str, table: Path, tmp_path: Path
+) -> None:
+    done = perse("data", "persum", "--reviews", table, "--out", tmp_path / "persum", *given, "--json")
+    assert json.loads(done.stdout)["left_out"] == {"Toy Pianos": {why: 96}}, done.stderr
+    assert f"left out, Toy Pianos: 96 {why}" in done.stderr
+
+
+@pytest.mark.slow
+def test_the_command_says_what_the_judge_did_not_read_and_the_folder_with_what_it_was_built(
+    table: Path, tmp_path: Path, answering_model: Path
+) -> None:
+    given = {
+        "history_over": 4, "history_under": 40, "chars_under": 20_000, "rouge_against": "whole", "min_overlap": 0.2,
+        "high": 4.999, "low": 1.0, "limit": 4,
+    }  # fmt: skip
+    out = tmp_path / "persum"
+    done = perse(
+        "data", "persum", "--reviews", table, "--out", out, "--judge", answering_model, "--dtype", "float32", "--context", 1500,
+        *(part for name, value in given.items() for part in ("--" + name.replace("_", "-"), value)),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stderr.split())
+    assert "longer than the judge's context: 4 of 4 histories, of which " in said
+    assert "longer than the judge's context: 4 of 4 products' reviews, of which " in said
+    options = json.loads((out / "manifest.json").read_text("utf-8"))["options"]
+    assert {name: options[name] for name in given} == given
+    card = (out / "README.md").read_text("utf-8").splitlines()
+    assert [
+        f"- {name}: {json.dumps(value)}" for name, value in given.items() if f"- {name}: {json.dumps(value)}" not in card
+    ] == []
