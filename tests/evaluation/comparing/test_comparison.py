@@ -98,6 +98,18 @@ def test_values_are_those_of_the_items_that_both_answered() -> None:
     assert first.difference == pytest.approx(value(after) - value(before))
 
 
+def test_a_comparison_of_scores_says_of_how_many_items_it_is_where_one_of_the_two_failed() -> None:
+    whole, all_of_them = noisy_judge(WORLD, noise=4, seed=1), noisy_judge(WORLD, noise=0.5, seed=2)
+    gaps = [failed(one.id) if n % 4 == 0 else one for n, one in enumerate(all_of_them)]
+    told = f" (of the 90 of {len(WORLD)} items that both answered)"
+    for metrics in (["kendall"], ["mae"]):
+        found = compared({"whole": whole, "gaps": gaps}, metrics=metrics)
+        verdicts = {(each.one, each.other): each.verdict for each in found.pairings}
+        assert verdicts["gaps", "whole"].startswith("gaps is better than whole") and verdicts["gaps", "whole"].endswith(told)
+        assert verdicts["gaps", "profile average"].endswith(told)
+        assert "both answered" not in verdicts["whole", "profile average"]
+
+
 def test_a_better_judge_is_better_in_all_metrics_and_less_error_is_better() -> None:
     pairing = compared(judges(noise=4, ear=0.5), permutations=999).pairings[0]
     assert [each.better for each in pairing.contrasts] == [True] * 5
