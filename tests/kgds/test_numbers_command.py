@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from typer.testing import Result as Ran
 
 from perse.commands.kgds.numbers import metrics, stats
+from perse.commands.kgds.report import report
 from perse.errors import BadInput
 from perse.judgement import Judgement, Status, Tokens
 from perse.kgds.folder import SUMMARIES, Summary, opinion_id
@@ -21,6 +22,7 @@ from perse.results.result import Estimate, Result
 app = typer.Typer()
 app.command("stats")(stats)
 app.command("metrics")(metrics)
+app.command("report")(report)
 
 
 def call(*arguments: object) -> Ran:
@@ -135,6 +137,40 @@ def test_one_model_of_a_release_is_scored_alone(tmp_path: Path) -> None:
         call("metrics", path, run, outputs, "--model", "gamma")
 
 
+def without_second_sample(outputs: Path, below: str) -> None:
+    for file in [
+        *outputs.glob(f"paradigms/{below}/2.*"),
+        *outputs.glob(f"*/*/{below}/*aos-2_*"),
+        *outputs.glob(f"*/*/{below}/*abs-2_*"),
+    ]:
+        file.unlink()
+
+
+def test_each_models_own_samples_are_shown_below_those_that_all_have(tmp_path: Path) -> None:
+    path, outputs = write_benchmark_file(tmp_path), write_released(tmp_path)
+    alone = values(path, outputs, "--model", "alpha")
+    without_second_sample(outputs, "ebs-aos/structured-prompt/beta")
+    both = values(path, outputs)
+    for pattern in ("EBS-AOS", "ABS-AOS"):
+        own = both[f"{pattern}, each model on all samples of its own"]
+        of_alpha = [[model, paradigm, "2", *rest] for model, paradigm, *rest in alone[f"{pattern} with intervals"]]
+        assert [row for row in own if row[0] == "alpha"] == of_alpha and len(of_alpha) == 2
+        assert both[f"{pattern} with intervals"][0] != alone[f"{pattern} with intervals"][0], "of the first sample alone"
+    assert "each model on all samples of its own" in call("metrics", path, outputs, "--resamples", 100).stdout
+
+
+def test_differences_between_models_are_shown_with_their_intervals(tmp_path: Path) -> None:
+    path, outputs = write_benchmark_file(tmp_path), write_released(tmp_path)
+    rows = values(path, outputs)
+    for pattern in ("EBS-AOS", "ABS-AOS"):
+        for at, paradigm in enumerate(("structured", "reflection")):
+            [[model, minus, *apart]] = rows[f"{pattern}, {paradigm}: one model minus another"]
+            alpha, beta = (row[2:] for row in rows[f"{pattern} with intervals"][2 * at : 2 * at + 2])
+            assert (model, minus) == ("alpha", "beta")
+            assert apart == pytest.approx([one - other for one, other in zip(alpha, beta, strict=True)], abs=0.005)  # type: ignore[operator]
+    assert "one model minus another" in call("metrics", path, outputs, "--resamples", 100).stdout
+
+
 def test_as_published_a_paragraph_that_does_not_exist_is_a_wrong_one(tmp_path: Path) -> None:
     path, run = write_benchmark_file(tmp_path), write_run(tmp_path / "run")
     # Sample 1 is right; sample 2 extracts paragraphs 2, which is right, and 7, which does not exist.
@@ -153,11 +189,7 @@ def test_a_row_that_is_refused_is_shown_with_its_reason(tmp_path: Path) -> None:
 def test_what_verification_took_stands_beside_the_metrics_with_its_price(tmp_path: Path) -> None:
     path, run = write_benchmark_file(tmp_path), write_run(tmp_path / "run")
     assert "What it took" not in values(path, run), "nothing was asked yet"
-    folder = run / "verified"
-    put(folder / "manifest.json", {"run": {"kind": "kgds-verify", "judge": {"model": "gpt"}}})
-    tokens = {"prompt": 1000, "cached": 400, "generated": 10}
-    opinions = [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
-    (folder / "judgements.jsonl").write_text("".join(judgement(sample, at, tokens) for sample, at in opinions))
+    verified(run)
     spent = values(path, run)["What it took"]
     assert spent == [["ours", "opinions", "gpt", "5", "5,000", "3,000", "50", None]]
     # 3,000 at 2 a million, 2,000 cached at 1, 50 written at 10.
@@ -165,6 +197,34 @@ def test_what_verification_took_stands_beside_the_metrics_with_its_price(tmp_pat
     assert priced[0][-1] == "0.0085"
     with pytest.raises(BadInput, match="--prices names 'other', but the judges are gpt"):
         call("metrics", path, run, "--prices", "other=1,1")
+
+
+@pytest.mark.slow
+def test_a_report_has_the_numbers_of_the_command_with_the_same_options(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
+    path, outputs, run = write_benchmark_file(tmp_path), write_released(tmp_path), write_run(tmp_path / "run")
+    verified(run)
+    without_second_sample(outputs, "abs-aos/structured-prompt/alpha")
+    odd = outputs / "verification/opinion/ebs-aos/structured-prompt/alpha/8.ebs-aos-1_1.result.json"
+    put(odd, {"Inference_Conclusion": "partly"})  # which is refused but as published
+    given = [path, run, outputs, "--resamples", 100]
+    options = ["--model", "ours", "--model", "alpha", "--as-published", "--prices", "gpt=2,10,1"]
+    assert call("report", *given, *options, "--out", tmp_path / "report").exit_code == 0
+    written = Result.model_validate_json((tmp_path / "report" / "results.json").read_bytes())
+    told = Result.model_validate_json(call("metrics", *given, *options, "--json").stdout)
+    assert written.details == told.details and written.tables == told.tables
+    assert {scores["model"] for scores in written.details["scores"]} == {"ours", "alpha"} and not written.details["refused"]
+    assert [cost["cost"] for cost in written.details["costs"]] == [0.0085] and written.details["as_published"]
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert "one model minus another" in page and "each model on all samples of its own" in page
+
+
+def verified(run: Path) -> None:
+    """Every opinion of both samples is covered, as gpt says."""
+    put(run / "verified" / "manifest.json", {"run": {"kind": "kgds-verify", "judge": {"model": "gpt"}}})
+    tokens = {"prompt": 1000, "cached": 400, "generated": 10}
+    opinions = [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
+    (run / "verified" / "judgements.jsonl").write_text("".join(judgement(sample, at, tokens) for sample, at in opinions))
 
 
 def judgement(sample: int, at: int, tokens: dict[str, int]) -> str:
