@@ -23,6 +23,7 @@ from perse.rendering.prompt import Renderer
 from perse.settings.training import TrainConfig, load_config
 from perse.settings.watching import Watch
 from perse.training.rows.prepare import Prepared
+from perse.training.trainer import train
 from perse.training.watch.apart import rows_apart
 from perse.training.watch.run import watching_for
 
@@ -40,6 +41,17 @@ def written(path: Path, examples: list[Any]) -> Path:
 def trained_on(prepared: Prepared, examples: list[Example]) -> set[str | None]:
     ids = {branch.example_id for row in prepared.schedule.rows for branch in row}
     return {one.reviewer_id for one in examples if one.id in ids}
+
+
+BRIEFLY = (
+    "data.question=pointwise_score",
+    "model.dtype=float32",
+    "lora.rank=2",
+    "train.steps=2",
+    "train.batch_size=2",
+    "train.rows_per_step=1",
+)
+"""Two steps of two examples."""
 
 
 @pytest.fixture
@@ -146,6 +158,36 @@ def test_pairs_of_texts_that_are_watched_are_not_trained_on(
     theirs = shown([one for one in everything if one.reviewer_id in prepared.apart])
     assert theirs and theirs.isdisjoint(shown([one for one in everything if one.id in ids]))
     assert any(shown([one]) & theirs for one in everything if one.reviewer_id not in prepared.apart), "or nothing is tested"
+
+
+@pytest.mark.slow
+def test_a_trained_judge_keeps_whose_answers_chose_its_weights(readers: Path, tiny_model_folder: Path) -> None:
+    shown: list[Prepared] = []
+    run = train(settings(tiny_model_folder, readers, *BRIEFLY, "watch.every=1", "watch.held_apart=0.125"), show=shown.append)
+    everybody = load_examples(readers, split="train").examples
+    apart = {str(one.reviewer_id) for one in everybody} - shown[0].reviewers
+    assert len(apart) == 3 and choosers_of(run) == sorted(map(reader_key, apart))
+    assert chosen_by(str(run / "merged"), None, everybody) == chosen_by("a base", str(run / "adapter"), everybody) == 24
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("every", "is_a_choice"), [(1, True), (2, False)])
+def test_readers_of_a_validation_side_that_is_watched_are_kept_as_those_who_chose_where_there_are_two_judgings(
+    every: int, is_a_choice: bool, tiny_model_folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "set"
+    build_pointwise(
+        PointwiseOptions(reviews=SAMPLES / "reviews.jsonl", items=SAMPLES / "items.jsonl", out=out, k=1, max_queries=1)
+    )
+    run = train(settings(tiny_model_folder, out, *BRIEFLY, f"watch.every={every}", f"watch.data={out}"))
+    scored = load_examples(out, split="valid").examples
+    assert choosers_of(run) == (sorted({reader_key(str(one.reviewer_id)) for one in scored}) if is_a_choice else [])
+    assert chosen_by(str(run / "merged"), None, scored) == (len(scored) if is_a_choice else 0) and scored
+
+
+def choosers_of(run: Path) -> list[str]:
+    found: list[str] = json.loads((run / "manifest.json").read_text("utf-8"))["context"]["choosers"]
+    return found
 
 
 def test_examples_without_anybody_to_watch_are_refused(tmp_path: Path, tiny_model_folder: Path, renderer: Renderer) -> None:
