@@ -14,6 +14,7 @@ PAGES = ROOT / "docs" / "rooms"
 ROOMS = sorted(folder.parent.name for folder in (ROOT / "perse").glob("*/__init__.py"))
 DOTTED = re.compile(r"`(perse(?:\.\w+)+)")
 PATH = re.compile(r"`((?:perse|tests|docs|configs|scripts)/[^`\s]*)`")
+HEADING = re.compile(r"^##+ .*$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 
 
@@ -74,6 +75,17 @@ def test_a_name_that_moved_is_noticed(name: str) -> None:
 def test_every_link_of_a_page_leads_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     assert [link for link in LINK.findall(text) if not ((ROOT / page).parent / link).exists()] == []
+
+
+def test_what_was_measured_begins_with_a_table_whose_rows_have_a_date_and_a_section() -> None:
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    title, table, _ = page.split("\n\n", 2)
+    header, _, *rows = table.splitlines()
+    assert title.startswith("# ") and header == "| what | figure | of | section |" and rows
+    assert [row for row in rows if row.count(" | ") != 3 or not re.search(r"\| 20\d\d-\d\d-\d\d[^|]*\| \[[^|]+\|$", row)] == []
+    headings = {re.sub(r"[^\w\- ]", "", line.lstrip("# ").lower()).replace(" ", "-") for line in HEADING.findall(page)}
+    linked = re.findall(r"\]\(#([^)]*)\)", table)
+    assert len(linked) >= len(rows) and [link for link in linked if link not in headings] == []
 
 
 def test_the_gallery_shows_every_picture_of_the_docs() -> None:
