@@ -191,6 +191,8 @@ def test_profiles_of_all_others_say_what_they_share_and_those_held_apart_share_n
     assert show > len(rows) / 2 < stand
     assert note.startswith(f"of {len(rows):,} examples {show:,} ({show / len(rows):.0%}) show a query of another example")
     assert f"and {stand:,} ({stand / len(rows):.0%}) ask what stands answered" in note
+    for parts in (json.loads(loose.model_dump_json())["parts"], load_folder(tmp_path / "loose").manifest["counts"]["parts"]):
+        assert (sum(part["show_queries"] for part in parts), sum(part["queries_shown"] for part in parts)) == (show, stand)
     assert note[1:] in (tmp_path / "loose" / "README.md").read_text("utf-8")
     for way in ("per_example_apart", "per_reviewer_epoch"):
         apart = BUILDS[kind](raw, tmp_path / way, folds=folds, profiles=way)

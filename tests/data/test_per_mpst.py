@@ -416,6 +416,16 @@ def test_what_is_asked_is_never_shown_unless_profiles_of_all_others_are_wanted(
     assert ("show a query of another example" in " ".join(said.split())) == overlap
 
 
+def test_by_default_each_query_has_its_own_draw_from_reviews_held_apart(tmp_path: Path) -> None:
+    run(*command(mpst(tmp_path), tmp_path / "set", "--writer", "none"))
+    data = load_folder(tmp_path / "set")
+    assert data.manifest["options"]["profiles"] == "per_example_apart"
+    drawn: dict[str, set[tuple[str, ...]]] = {}
+    for row in data.rows:
+        drawn.setdefault(row.reviewer_id, set()).add(row.profile_ids)
+    assert max(map(len, drawn.values())) > 1, "one profile for all of a reader's queries"
+
+
 @pytest.mark.slow
 def test_plots_that_could_not_be_rewritten_are_not_blamed_on_the_number_of_reviews(tmp_path: Path, llama: Llama) -> None:
     """All readers lose some of their reviews to plots that the writer refuses, so none has the 9 that each wrote."""
