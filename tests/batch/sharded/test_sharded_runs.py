@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from builders import pointwise_examples
+from builders import pairwise_examples, pointwise_examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kills import killed_at
 from scripted_package import install
 
 from perse.batch.sharded.claims import Claims, Holder
-from perse.batch.sharded.finishing import audit, merge, set_aside
+from perse.batch.sharded.finishing import answers, audit, merge, set_aside
 from perse.batch.sharded.inputs import Row, read_inputs
 from perse.batch.sharded.plan import Plan, cut, make_plan, read_plan
 from perse.batch.sharded.running import Asker, Places, run_shard
@@ -30,7 +30,7 @@ from perse.batch.sharded.shards import Shard
 from perse.batch.sharded.working import LOOKS, Share, free, work
 from perse.engines.kind import Identity
 from perse.errors import BadInput, EngineLost
-from perse.judgement import Judgement, Status, Tokens
+from perse.judgement import Judgement, Status, Tokens, parse_judgement
 from perse.questions import QUESTIONS
 from perse.records import Example, PointwiseExample
 
@@ -169,6 +169,22 @@ def test_workers_beside_each_other_judge_every_shard_once_and_the_merged_file_ha
         assert merge(Places(tmp_path), plan, tmp_path / name) == 24
     told = [json.loads(line)["id"] for line in (tmp_path / "all.jsonl").read_text().splitlines()]
     assert told == [name for shard in plan.shards for name in plan.ids(shard)]
+
+
+def test_what_a_pair_was_answered_in_each_order_stands_in_the_shards_and_in_the_merged_file(tmp_path: Path) -> None:
+    known = {
+        pair.id: judged(pair).model_copy(
+            update={"label": "A", "distribution": {"A": 0.75, "B": 0.25}, "order_gap": 0.5, "order_probabilities": gaps}
+        )
+        for pair, gaps in zip(pairwise_examples(4), [(1.0, 0.5), (0.5, 1.0)] * 4, strict=True)
+    }
+    plan = planned(tmp_path, pairwise_examples(4))
+    worked(tmp_path, plan, Asker(QUESTIONS["pairwise"], JUDGE, lambda some: [known[one.id] for one in some]))
+    kept = {one.id: one for some in answers(Places(tmp_path), plan) for one in some}
+    assert kept == known and len(kept) == plan.rows
+    merge(Places(tmp_path), plan, tmp_path / "all.jsonl")
+    merged = (parse_judgement(json.loads(line), "all.jsonl") for line in (tmp_path / "all.jsonl").read_text().splitlines())
+    assert {one.id: one for one in merged} == known
 
 
 @pytest.mark.slow
