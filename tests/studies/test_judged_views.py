@@ -11,6 +11,8 @@ from command_line import perse
 from judging_builders import asking, point, scripted
 
 from perse.batch.local import trained_aspects
+from perse.batch.sharded.plan import read_plan
+from perse.records import PairwiseExample
 from perse.studies.aspects import ALL, SINGLE, UNIFIED, aspects
 from perse.studies.frame.retraining import Recipe
 
@@ -31,6 +33,14 @@ def shown(run: Path) -> list[tuple[str, set[str]]]:
     return [(row["aspect"], {aspect for past in row["profile"] for aspect in past["preference"]}) for row in rows]
 
 
+def shown_to_workers(run: Path) -> list[tuple[str, set[str]]]:
+    """As `shown`, of a run in shards."""
+    plan = read_plan(run)
+    rows = [one for shard in plan.shards for one in plan.examples(shard) if isinstance(one, PairwiseExample)]
+    assert len(rows) == plan.rows > 0
+    return [(row.aspect, {aspect for past in row.profile for aspect in past.preference}) for row in rows]
+
+
 def test_what_a_judge_was_trained_on_is_known_of_its_run_and_its_weights(judge: Path, answering_model: Path) -> None:
     assert trained_aspects(str(judge)) == trained_aspects(str(judge / "merged")) == "asked"
     assert trained_aspects(str(answering_model)) is None and trained_aspects("openai:http://127.0.0.1:1/v1#m") is None
@@ -45,6 +55,16 @@ def test_a_judge_is_scored_with_the_profiles_that_it_was_trained_on(judge: Path,
     done = perse(*score, "--profile-aspects", "all", "--out", tmp_path / "other")
     assert "note: the judge was trained with profile_aspects=asked and is asked with all" in done.stderr
     assert all(seen == {"Ending", "Surprise"} for _, seen in shown(tmp_path / "other"))
+
+
+def test_workers_are_given_the_profiles_that_their_judge_was_trained_on(judge: Path, couples: Path, tmp_path: Path) -> None:
+    planned = ["score", "plan", "--examples", couples, "--judge", judge]
+    done = perse(*planned, "--out", tmp_path / "own")
+    assert done.returncode == 0 and "note: the judge was trained" not in done.stderr, done.stderr
+    assert all(seen == {asked} for asked, seen in shown_to_workers(tmp_path / "own"))
+    done = perse(*planned, "--profile-aspects", "all", "--out", tmp_path / "other")
+    assert "note: the judge was trained with profile_aspects=asked and is asked with all" in done.stderr
+    assert all(seen == {"Ending", "Surprise"} for _, seen in shown_to_workers(tmp_path / "other"))
 
 
 @pytest.mark.slow
