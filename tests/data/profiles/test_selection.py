@@ -5,18 +5,20 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from command_line import perse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import SAMPLES
 
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.dataset.folder import DataSet, load_folder
+from perse.data.examples_file import read_examples
 from perse.data.profiles.selection import Select, selection
 from perse.data.profiles.views import View
 from perse.errors import BadInput
 from perse.identity import draw
 from perse.questions import QUESTIONS
-from perse.records import Review
+from perse.records import PairwiseExample, Review
 from perse.rendering.prompt import TextRenderer
 
 
@@ -148,6 +150,25 @@ def test_a_pairs_profile_can_show_the_asked_aspect_alone(tmp_path: Path) -> None
     assert any(len(one.profile[0].preference) > 1 for one in whole)  # type: ignore[union-attr]
     for example in alone:
         assert all(set(past.preference) == {example.aspect} for past in example.profile)  # type: ignore[union-attr]
+
+
+def test_an_export_in_the_papers_view_shows_the_asked_aspect_alone_and_no_entry_without_it(tmp_path: Path) -> None:
+    sources = {"pairs": SAMPLES / "pairs.jsonl", "items": SAMPLES / "items.jsonl", "out": tmp_path / "set"}
+    build_pairwise(PairwiseOptions(**sources, split="reviewer", k=2, min_comparisons=3))  # type: ignore[arg-type]
+    done = perse("data", "export", tmp_path / "set", "--profile-aspects", "asked", "--out", tmp_path / "asked.jsonl")
+    assert done.returncode == 0, done.stderr
+    left_out = 0
+    for whole, alone in zip(
+        load_folder(tmp_path / "set").examples("valid"), read_examples(tmp_path / "asked.jsonl"), strict=True
+    ):
+        assert isinstance(whole, PairwiseExample) and isinstance(alone, PairwiseExample) and alone.id == whole.id
+        answered = [past for past in whole.profile if whole.aspect in past.preference]
+        assert [(past.text_a, past.text_b) for past in alone.profile] == [(past.text_a, past.text_b) for past in answered]
+        assert [past.preference for past in alone.profile] == [
+            {whole.aspect: past.preference[whole.aspect]} for past in answered
+        ]
+        left_out += len(whole.profile) - len(answered)
+    assert left_out
 
 
 @pytest.mark.slow

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import fcntl
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from builders import pointwise_examples
+from builders import pointwise_examples, words
 from full_disks import files_of_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 from places import SAMPLES
 
-from perse.data.build import PointwiseOptions, build_pointwise
+from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.errors import BadInput, RunMismatch
 from perse.files.runlog import file_digest
 from perse.records import example_lines
@@ -333,6 +334,34 @@ def test_settings_that_the_data_cannot_follow_are_refused_or_told(
         prepared(f"data.path={data.with_name('set')}", "data.profile_aspects=asked")
     prepared("model.context=1000000")
     assert "model.context is 1000000, and the model was made for" in caplog.text
+
+
+@pytest.mark.parametrize(("view", "others"), [("asked", False), ("all", True)])
+def test_rows_of_pairs_show_the_preferences_that_the_recipe_says(
+    view: str, others: bool, tiny_model_folder: Path, data: Path, tokenizers: dict[str, Any]
+) -> None:
+    pairs = [
+        {
+            "annotator": f"p{who}",
+            "aspect": aspect,
+            "text_a": words(4, (who, n)),
+            "text_b": words(4, (n, who)),
+            "preference": "A",
+        }
+        for who in range(4)
+        for n in range(5, 8)
+        for aspect in ("Ending", "Surprise")
+    ]
+    table, folder = data.with_name("pairs.jsonl"), data.with_name("pairs")
+    table.write_text("".join(json.dumps(one) + "\n" for one in pairs), "utf-8")
+    build_pairwise(PairwiseOptions(pairs=table, out=folder, k=1, min_comparisons=3, split="reviewer"))
+    prepared, _ = made(settings(tiny_model_folder, folder, f"data.profile_aspects={view}"), tiny_model_folder, tokenizers)
+    prompts = [tokenizers["whole_numbers"].decode(branch.prompt) for row in prepared.schedule.rows for branch in row]
+    assert prompts
+    for prompt in prompts:
+        asked = set(re.findall(r"\[Aspect\] (\w+)", prompt))
+        shown = set(re.findall(r"\[(\w+)\] Plot [AB]", prompt))
+        assert shown == ({"Ending", "Surprise"} if others else asked)
 
 
 TREE = LabelTree(((1,), (2,), (1, 0)), (1.0, 2.0, 10.0), tail=1)
