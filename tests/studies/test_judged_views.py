@@ -15,6 +15,7 @@ from perse.batch.sharded.plan import read_plan
 from perse.records import PairwiseExample
 from perse.studies.aspects import ALL, SINGLE, UNIFIED, aspects
 from perse.studies.frame.retraining import Recipe
+from perse.studies.k_curve import k_curve
 
 
 @pytest.fixture
@@ -25,6 +26,15 @@ def judge(answering_model: Path, tmp_path: Path) -> Path:
     trained = {"kind": "train", "config": {"data": {"profile_aspects": "asked"}}}
     (run / "manifest.json").write_text(json.dumps({"run": trained}))
     return run
+
+
+def recipe(model: Path, *more: str) -> Recipe:
+    """Trains a judge for one step."""
+    overrides = (
+        f"model.path={model}", "model.dtype=float32", "model.context=1024", "lora.rank=2", "train.steps=1",
+        "train.batch_size=1", "train.rows_per_step=1", "data.max_examples=2", "data.answer_tokens=32",
+    )  # fmt: skip
+    return Recipe("embedded_lora", (*overrides, *more))
 
 
 def shown(run: Path) -> list[tuple[str, set[str]]]:
@@ -93,14 +103,10 @@ def test_a_study_asks_a_judge_as_it_was_trained(judge: Path, couples: Path) -> N
 def test_judges_of_single_aspects_see_the_asked_aspect_alone_where_the_papers_view_is_asked_for(
     answering_model: Path, couples: Path, tmp_path: Path
 ) -> None:
-    overrides = (
-        f"model.path={answering_model}", "model.dtype=float32", "model.context=1024", "lora.rank=2", "train.steps=1",
-        "train.batch_size=1", "train.rows_per_step=1", "data.max_examples=2", "data.answer_tokens=32",
-    )  # fmt: skip
     result = aspects(
         asking(couples, judge=None, limit=8),
         tmp_path / "study",
-        recipe=Recipe("embedded_lora", overrides),
+        recipe=recipe(answering_model),
         profile_aspects="asked",
         load=scripted(lambda message, seed: "Plot A"),
     )
@@ -113,3 +119,19 @@ def test_judges_of_single_aspects_see_the_asked_aspect_alone_where_the_papers_vi
         assert {one.items for one in each} != {4}, "or the mean over pairs is that over aspects"
         values = [one.value for one in each if one.value is not None]
         assert point(result, series, ALL, "accuracy").estimate.value == pytest.approx(sum(values) / 2)
+
+
+@pytest.mark.slow
+def test_judges_that_are_trained_for_each_k_are_asked_with_the_view_of_their_recipe(
+    answering_model: Path, couples: Path, tmp_path: Path
+) -> None:
+    k_curve(
+        asking(couples, judge=None, limit=4),
+        tmp_path / "study",
+        ks=[1, 2],
+        recipe=recipe(answering_model, "data.profile_aspects=asked"),
+        load=scripted(lambda message, seed: "Plot A"),
+    )
+    arms = sorted((tmp_path / "study" / "arms").iterdir())
+    assert [arm.name for arm in arms] == ["retrained-k1", "retrained-k2"]
+    assert all(seen == {asked} for arm in arms for asked, seen in shown(arm))

@@ -231,6 +231,17 @@ def test_copying_the_example_stands_in_table_4(tmp_path: Path) -> None:
     assert isinstance(copied, Estimate) and copied.value == pytest.approx(0.75) and "ours: random" in rows
 
 
+def test_our_average_in_table_4_is_that_of_the_aspects_as_the_papers_whatever_their_sizes(tmp_path: Path) -> None:
+    """9 pairs of Ending of which all are right, 3 of Surprise of which none is: (1 + 0) / 2, where of the pairs 9 in 12 are right."""
+    examples = [pair(f"{r}", f"r{r}", "A", aspect="Ending") for r in range(9)]
+    examples += [pair(f"{r}", f"r{r}", "B", aspect="Surprise") for r in range(9, 12)]
+    folder = run_folder(tmp_path / "run", examples, [answered(one.id, "A") for one in examples])
+    table = paper(runs={"run": folder}, resamples=100).tables[3]
+    (ours,) = (dict(zip(table.header, row, strict=True)) for row in table.rows if row[0] == "ours: run (label)")
+    assert [getattr(ours[name], "value", None) for name in ("Ending", "Surprise", "Average")] == pytest.approx([1.0, 0.0, 0.5])
+    assert any("the average is the mean of the aspects" in note for note in table.notes)
+
+
 @pytest.mark.parametrize("command", ["risk-coverage", "calibration", "paper"])
 @pytest.mark.parametrize(
     ("case", "message"),
