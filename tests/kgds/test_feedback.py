@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from kgds_builders import benchmark, write_benchmark_file
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
+from perse.commands.kgds.app import app
 from perse.engines.base import Failure, Reply
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput, RunMismatch
@@ -19,12 +20,14 @@ from perse.judgement import Status
 from perse.judging.judge import Judge
 from perse.kgds.asking.feedback import difference, feedback
 from perse.kgds.asking.generate import prompt
+from perse.kgds.benchmark import read_benchmark
 from perse.kgds.folder import Summary
 from perse.kgds.loading import load_feedback
 from perse.kgds.scoring.feedback import mean_win_rates
 from perse.questions.feedback import SecondTurn
 from perse.records import Pair, PairwiseExample
 from perse.rendering.prompt import Renderer, TextRenderer
+from perse.results.result import Result as Numbers
 from perse.writing.writer import Writer
 
 Script = Callable[[str, int], Reply | Failure | str]
@@ -288,19 +291,54 @@ def test_an_exact_judge_gives_the_mean_probability_of_both_orders(tmp_path: Path
     assert result.order_gap == pytest.approx(sum(line["order_gap"] for line in lines) / 2, abs=1e-4)
 
 
+def called(*given: object) -> Result:
+    """`perse kgds ...`."""
+    return CliRunner().invoke(app, [str(one) for one in given], catch_exceptions=False)
+
+
 def test_the_command_prints_json_or_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import typer
-
-    from perse.commands.kgds.build import feedback as command
-
-    app = typer.Typer()
-    app.command("feedback")(command)
-    app.callback()(lambda: None)
     monkeypatch.setattr(Judge, "load", classmethod(lambda cls, name, **settings: a_judge(preferring("1, 3"))))
     run = write_run(tmp_path, [summary(1, [1, 2]), summary(2, [2])])
-    given = ["feedback", str(write_benchmark_file(tmp_path)), str(run), "--judge", "J"]
-    words = CliRunner().invoke(app, given)
+    given = ["feedback", write_benchmark_file(tmp_path), run, "--judge", "J"]
+    words = called(*given)
     assert words.exit_code == 0 and words.stdout == ""
     assert "experts' selection preferred: 100.00% [undefined (one sample)]" in words.stderr
-    machine = CliRunner().invoke(app, [*given, "--json"])
+    machine = called(*given, "--json")
     assert json.loads(machine.stdout)["share"]["value"] == 100
+
+
+def test_the_command_asks_in_the_models_own_conversation_where_a_second_turn_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def listening(message: str, seed: int) -> str:
+        asked.append(message)
+        return preferring("1, 3")(message, seed)
+
+    monkeypatch.setattr(Judge, "load", classmethod(lambda cls, name, **settings: a_judge(listening, name="M")))
+    run = write_run(tmp_path, [summary(1, [1, 2])])
+    done = called("feedback", write_benchmark_file(tmp_path), run, "--judge", "J", "--second-turn", "--json")
+    assert json.loads(done.stdout)["second_turn"] is True and not (run / "feedback").exists()
+    assert len(asked) == 2 and all("Extractive_Background_Summary" in message for message in asked)
+
+
+@pytest.mark.slow
+def test_what_a_run_keeps_of_its_feedback_stands_in_its_metrics_and_in_its_report(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
+    path = write_benchmark_file(tmp_path)
+    run = write_run(tmp_path, [summary(1, [1, 2]), summary(2, [1])])
+    for way, judge in ((False, "J"), (True, "M")):
+        feedback(a_judge(preferring("1, 3"), name=judge), read_benchmark(path), run, second_turn=way)
+    printed = called("metrics", path, run, "--json", "--resamples", 100).stdout
+    called("report", path, run, "--out", tmp_path / "report", "--resamples", 100)
+    # As in words: of sample 1 the experts' in both orders, of sample 2 whatever stands first.
+    for told in (printed, (tmp_path / "report" / "results.json").read_text()):
+        found = Numbers.model_validate_json(told)
+        assert [(one["judge"], one["second_turn"], one["share"]["value"]) for one in found.details["win_rates"]] == [
+            ("M", True, 75),
+            ("J", False, 75),
+        ]
+        (table,) = (one for one in found.tables if "Experts' selection" in one.title)
+        assert [row[:4] for row in table.rows] == [("M", "M", "second turn", "2 of 2"), ("M", "J", "by itself", "2 of 2")]
+    assert "selection of paragraphs preferred to the model&#39;s own" in (tmp_path / "report" / "report.html").read_text()

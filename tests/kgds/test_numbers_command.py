@@ -189,7 +189,7 @@ def test_a_row_that_is_refused_is_shown_with_its_reason(tmp_path: Path) -> None:
 def test_what_verification_took_stands_beside_the_metrics_with_its_price(tmp_path: Path) -> None:
     path, run = write_benchmark_file(tmp_path), write_run(tmp_path / "run")
     assert "What it took" not in values(path, run), "nothing was asked yet"
-    verified(run)
+    verified_by(run, "gpt")
     spent = values(path, run)["What it took"]
     assert spent == [["ours", "opinions", "gpt", "5", "5,000", "3,000", "50", None]]
     # 3,000 at 2 a million, 2,000 cached at 1, 50 written at 10.
@@ -203,7 +203,7 @@ def test_what_verification_took_stands_beside_the_metrics_with_its_price(tmp_pat
 def test_a_report_has_the_numbers_of_the_command_with_the_same_options(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
     path, outputs, run = write_benchmark_file(tmp_path), write_released(tmp_path), write_run(tmp_path / "run")
-    verified(run)
+    verified_by(run, "gpt")
     without_second_sample(outputs, "abs-aos/structured-prompt/alpha")
     odd = outputs / "verification/opinion/ebs-aos/structured-prompt/alpha/8.ebs-aos-1_1.result.json"
     put(odd, {"Inference_Conclusion": "partly"})  # which is refused but as published
@@ -219,12 +219,33 @@ def test_a_report_has_the_numbers_of_the_command_with_the_same_options(tmp_path:
     assert "one model minus another" in page and "each model on all samples of its own" in page
 
 
-def verified(run: Path) -> None:
-    """Every opinion of both samples is covered, as gpt says."""
-    put(run / "verified" / "manifest.json", {"run": {"kind": "kgds-verify", "judge": {"model": "gpt"}}})
+@pytest.mark.slow
+def test_a_report_of_several_runs_has_what_each_of_them_took_and_all_of_them_at_its_price(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
+    path, runs = write_benchmark_file(tmp_path), [write_run(tmp_path / name, model=name) for name in ("first", "second")]
+    for run, judge in zip(runs, ("gpt", "mini"), strict=True):
+        verified_by(run, judge)
+    out = tmp_path / "report"
+    prices = ("--prices", "gpt=2,10,1", "--prices", "mini=1,5,0.5")
+    assert call("report", path, *runs, *prices, "--out", out, "--resamples", 100).exit_code == 0
+    found = Result.model_validate_json((out / "results.json").read_text())
+    (took,) = (table for table in found.tables if table.title == "What it took")
+    # As above, and half of it by a judge at half the price.
+    assert [(*row[:4], row[-1]) for row in took.rows] == [
+        ("first", "opinions", "gpt", "5", "0.0085"),
+        ("second", "opinions", "mini", "5", "0.0043"),
+        ("all", "", "", "10", "0.0128"),
+    ]
+    assert "0.0128" in (out / "report.html").read_text()
+
+
+def verified_by(run: Path, judge: str) -> None:
+    """Keep in RUN what a judge answered about the five opinions, for 1,000 tokens read, 400 of them cached, and 10 written each."""
+    folder = run / "verified"
+    put(folder / "manifest.json", {"run": {"kind": "kgds-verify", "judge": {"model": judge}}})
     tokens = {"prompt": 1000, "cached": 400, "generated": 10}
     opinions = [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
-    (run / "verified" / "judgements.jsonl").write_text("".join(judgement(sample, at, tokens) for sample, at in opinions))
+    (folder / "judgements.jsonl").write_text("".join(judgement(sample, at, tokens) for sample, at in opinions))
 
 
 def judgement(sample: int, at: int, tokens: dict[str, int]) -> str:

@@ -167,6 +167,7 @@ def test_errors_are_bars_in_the_order_of_table_2_with_what_they_stand_on() -> No
         "every opinion is covered",
         "none of 4 opinions was classified",
         "no errors were asked about",
+        "IRU, unclear or left out",
     ):
         assert words in texts(figure)
     assert "210 of 211 classified" in texts(figure)

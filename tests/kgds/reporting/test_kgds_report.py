@@ -154,6 +154,15 @@ def test_table_2_has_shares_and_their_changes_in_the_papers_order() -> None:
     assert table.rows[1] == ("b", (None,) * 5)
 
 
+def test_beside_how_opinions_went_wrong_it_is_said_under_which_type_those_left_out_count() -> None:
+    given = results(scores("a"), scores("a", "abs-aos"))
+    errors = [table for table in kgds_result(given).tables if "why opinions are not covered" in table.title]
+    assert len(errors) == 2
+    for table in (*errors, table_2(given)):
+        (said,) = (note for note in table.notes if "leaves out" in note)
+        assert "`perse kgds errors` counts under IRU those that the summary leaves out altogether." in said
+
+
 def test_errors_by_probability_are_shown_where_they_are_known() -> None:
     assert probable_errors(results(scores("a"))) is None
     sure = Errors(classified=2, uncovered=2, shares=shares(100, 0, 0, 0, 0), probable=shares(60, 10, 10, 10, 10))
