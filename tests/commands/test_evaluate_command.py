@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 import typer
 from evaluation_builders import answered, graded, noisy_judge, pair, world
+from places import SAMPLES
 from typer.testing import CliRunner
 from typer.testing import Result as Ran
 
 from perse.commands.measuring.evaluate import evaluate
+from perse.data.build import PointwiseOptions, build_pointwise
+from perse.data.dataset.folder import load_folder
 from perse.errors import BadInput
 from perse.evaluation.stats.results import Evaluation
 from perse.judgement import Judgement, judgement_line
@@ -101,6 +104,28 @@ def test_prices_come_from_the_manifest_or_from_the_command_line(before: Path, af
     cost = {name: one.spent.cost for name, one in found.judges.items() if one.spent}
     # 120 judgements of 10 prompt and 5 written tokens.
     assert cost == {"before": pytest.approx(120 * 20 / 1e6), "after": pytest.approx(120 * 150 / 1e6)}
+
+
+def test_p_values_are_printed_where_they_are_asked_for(before: Path) -> None:
+    said = "p of the pooled correlations, two-sided: "
+    assert said not in good(before, "--all") and said in " ".join(good(before, "--p-values", "--all").split())
+    found, asked = (told(good(before, "--json", *given)) for given in ((), ("--p-values",)))
+    assert not any(row.p_values for row in found.rows)
+    assert {name for row in asked.rows if row.judge for name in row.p_values} == {"pearson", "spearman", "kendall"}
+
+
+def test_matrix_factorization_takes_the_settings_that_are_given_and_says_them(tmp_path: Path) -> None:
+    sources = {"reviews": SAMPLES / "reviews.jsonl", "items": SAMPLES / "items.jsonl", "out": tmp_path / "data"}
+    build_pointwise(PointwiseOptions(**sources, split="reviewer", max_queries=2))  # type: ignore[arg-type]
+    examples = load_folder(tmp_path / "data").examples("valid")
+    run = run_folder(tmp_path / "run", [*examples], [answered(one.id, "7") for one in examples])
+    given = ("--train-data", tmp_path / "data", "--factors", 3, "--factor-penalty", 7.5)
+    said = [note for note in told(good(run, "--json", *given)).notes if "factorization" in note]
+    assert [note.partition(": knows ")[0] for note in said] == [
+        "matrix factorization (factors: 3, penalty 7.5)",
+        "plain matrix factorization (factors: 3, penalty 7.5): without such means",
+    ]
+    assert all(note in " ".join(good(run, *given).split()) for note in said)
 
 
 def test_summaries_are_evaluated_on_their_questions_scale(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from evaluation_builders import scored, world
 from perse.errors import BadInput
 from perse.evaluation.baselines.bias import fit_bias_model, training_reviews
 from perse.evaluation.baselines.factors import FACTOR_PENALTIES, FACTORS, Factorization, FactorModel, fit_factor_model
+from perse.evaluation.baselines.ratings import Baseline, pointwise_baselines
 from perse.evaluation.stats.correlation import FloatArray
 from perse.records import PointwiseExample
 
@@ -136,3 +137,23 @@ def test_settings_that_are_given_are_taken_and_of_several_held_out_readers_choos
     given = fit_factor_model(train, settings=Factorization((5,), (7.0,)))
     assert (given.factors, given.factor_penalty) == (5, 7.0)
     assert fit_factor_model(train, settings=Factorization((3,), FACTOR_PENALTIES)).factors == 3
+
+
+def test_rows_of_factorization_say_what_they_know_of_the_texts_and_by_which_settings() -> None:
+    train, new = tastes(20, seed=1), tastes(5, seed=2)
+
+    def rows(examples: list[PointwiseExample], settings: Factorization) -> list[Baseline[float]]:
+        return [one for one in pointwise_baselines(examples, train, factorization=settings) if "factorization" in one.name]
+
+    given = Factorization((3,), (7.5,))
+    assert [one.note for one in rows(new, given)] == [
+        "matrix factorization (factors: 3, penalty 7.5): knows what training readers gave each text on average, as user+item bias does",
+        "plain matrix factorization (factors: 3, penalty 7.5): without such means",
+    ]
+    unknown = [one.model_copy(update={"item_id": f"new {one.item_id}"}) for one in new]
+    nothing = "of readers what their profiles show, and of these texts nothing, for none is in the training data"
+    assert [(one.note or "").partition(": knows ")[2] for one in rows(unknown, given)] == [nothing] * 2
+    for one, plain in zip(rows(new, Factorization()), (False, True), strict=True):
+        chosen = fit_factor_model(train, plain=plain)
+        assert one.note and f"(factors: {chosen.factors}, penalty {chosen.factor_penalty:g})" in one.note
+        assert one.predictions == pytest.approx(chosen.predict(new))
