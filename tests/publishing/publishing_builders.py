@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from builders import pointwise_examples
 
@@ -62,3 +63,15 @@ def _all_answered(judgements: Path) -> None:
     for row in rows:
         row |= {"status": "ok", "label": max(row["distribution"], key=row["distribution"].get), "error": None}
     judgements.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def change(run: Path, file: str = "manifest.json", **parts: Any) -> None:
+    """Set parts of a run's manifest, or of another file of it, by names joined with two underscores."""
+    manifest = json.loads((run / file).read_text())
+    for path, value in parts.items():
+        *sections, name = path.split("__")
+        place = manifest
+        for section in sections:
+            place = place[section]
+        place[name] = value
+    (run / file).write_text(json.dumps(manifest))

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from builders import pointwise_examples
 from command_line import perse
-from publishing_builders import Published
+from publishing_builders import Published, change
 
 from perse.batch.comparing import gather
 from perse.errors import BadInput
@@ -34,18 +34,6 @@ def header(card: str) -> dict[str, Any]:
     found = yaml.safe_load(card[start + 4 : end])
     assert start == 0 and isinstance(found, dict)
     return found
-
-
-def change(run: Path, **parts: Any) -> None:
-    """Set parts of a manifest, by names joined with two underscores."""
-    manifest = json.loads((run / "manifest.json").read_text())
-    for path, value in parts.items():
-        *sections, name = path.split("__")
-        place = manifest
-        for section in sections:
-            place = place[section]
-        place[name] = value
-    (run / "manifest.json").write_text(json.dumps(manifest))
 
 
 def lines_of(card: str, name: str) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
-from publishing_builders import Published
+from publishing_builders import Published, change
 
 from perse.answering.base import JudgeSettings
 from perse.batch.judged_by import answers_digest, digests, judge_places, judged_by, weights_of
@@ -18,7 +19,7 @@ from perse.batch.sharded.finishing import merge
 from perse.batch.sharded.inputs import Row
 from perse.batch.sharded.plan import read_plan
 from perse.batch.sharded.running import Places
-from perse.batch.sharded.starting import Request, start
+from perse.batch.sharded.starting import JUDGE, Request, start
 from perse.batch.sharded.working import work
 from perse.engines.kind import LoadOptions
 from perse.errors import BadInput
@@ -51,6 +52,18 @@ def test_the_answers_of_a_run_in_shards_enter_the_card_of_its_judge_alone(judge:
     for unidentified in (False, True):
         with pytest.raises(BadInput, match="was judged with other weights than those of"):
             card_text(judge.run, scored=[others], unidentified=unidentified)
+
+
+def test_a_run_in_shards_that_does_not_say_which_weights_answered_enters_no_card_unless_vouched_for(
+    judge: Published, tmp_path: Path
+) -> None:
+    own = in_shards(tmp_path / "own", judge.run, judge.scored)
+    for untold in (partial(change, own, JUDGE, judge__digest=""), (own / JUDGE).unlink):
+        untold()
+        with pytest.raises(BadInput, match="does not say which weights answered .*, so its numbers may be another judge's"):
+            card_text(judge.run, scored=[own])
+        card = card_text(judge.run, scored=[own], unidentified=True)
+        assert "### own" in card and "- which weights answered is not known" in card
 
 
 def test_a_run_in_shards_is_reported_with_its_judge_and_its_digests(judge: Published, tmp_path: Path) -> None:

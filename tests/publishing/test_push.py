@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 import yaml
 from builders import adapter_on
+from command_line import perse
 from fake_hub import TOKEN, Hub, Repository, fake_hub
-from publishing_builders import Published
+from publishing_builders import Published, change
 
 from perse.errors import BadInput
 from perse.publishing.card import write_card
@@ -182,6 +183,17 @@ def test_a_card_that_is_no_text_is_one_sentence(judge: Published) -> None:
 def test_a_run_without_a_card_is_sent_with_a_new_one(judge: Published) -> None:
     assert b"has not been scored" in pack(judge.run).files["README.md"]  # type: ignore[operator]
     assert b"### first-valid" in pack(judge.run, scored=[judge.scored]).files["README.md"]  # type: ignore[operator]
+
+
+@pytest.mark.slow
+def test_a_run_of_unknown_weights_is_sent_in_no_card_unless_vouched_for(judge: Published) -> None:
+    change(judge.scored, run__judge__digest="")
+    given = ("models", "push", judge.run, "--to", "owner/first", "--scored", judge.scored, "--dry-run")
+    done = perse(*given)
+    assert done.returncode == 2 and "does not say which weights answered" in done.stderr and "--unidentified" in done.stderr
+    assert perse(*given, "--unidentified").returncode == 0
+    card = pack(judge.run, scored=[judge.scored], unidentified=True).files["README.md"]
+    assert isinstance(card, bytes) and b"- which weights answered is not known" in card and b"### first-valid" in card
 
 
 @pytest.mark.parametrize("merged", [False, True])
