@@ -87,7 +87,7 @@ def plan(
     if as_json:
         typer.echo(json.dumps(told, indent=2))
         return
-    say(f"{run.plan.rows:,} examples in {len(shards):,} shards of at most {shard_rows:,}")
+    say(f"{run.plan.rows:,} examples in {len(shards):,} {'shard' if len(shards) == 1 else 'shards'} of at most {shard_rows:,}")
     if len(shards) > MANY:
         say(f"note: {len(shards):,} shards are as many files, which is slow to list; give a larger --shard-rows, such as 4096")
     if busy < (workers or 1):
