@@ -11,6 +11,8 @@
 *First place* (the same): a judge that throws a coin, or chooses the first three times in four.
 *Leaning to the known* (the same), where known works are liked more: the same of the known one of two works.
 *Bias known* (the paper's, the same).
+*Pairs that share works* (the same): a judge that likes some texts, whatever it knows, or knows half of the works and likes these more; of more pairs than works as many as it has.
+*As if each pair told its own*: the same intervals without what pairs of one work have in common.
 Printed: of 100 worlds, those in which the sentence claims it, either way for differences (where there is nothing 5 are meant; 2.5 of taste and of the highest; of five
 aspects, each looked at by itself, up to 22.6).
 """
@@ -34,7 +36,8 @@ from perse.kgds.scoring.results import Results, SampleScores, Scores
 from perse.kgds.scoring.sides import Side, percent
 from perse.records import ChoiceReference, Pair, PairwiseExample
 from perse.results.result import Estimate, Interval
-from perse.studies.contamination.plots import Pairs, Plots, better, pair_id
+from perse.studies.contamination.known_works import leaning, paired
+from perse.studies.contamination.plots import Pairs, Plots, better, draw_pairs, pair_id
 from perse.studies.contamination.tables import of_pairs, of_singles
 from perse.studies.frame.summarizing import SharedResamples, shown_apart
 
@@ -133,16 +136,16 @@ def contamination(draw: np.random.Generator, size: int, *, there: bool) -> dict[
         for _ in range(2)
     ]  # fmt: skip
     of_plots = of_singles(plots, {"raw": single}, resamples=RESAMPLES, seed=0)
-    of_couples = of_pairs(plots, couples, {"raw": (orders[0], orders[1])}, resamples=RESAMPLES, seed=0)
+    of_couples = of_pairs(plots, couples, {"raw": (orders[0], orders[1])}, seed=0)
     assert all(better(truth, pair) in ("A", "B") for pair in couples.pairs)
     first = next(one.estimate for one in of_couples.points if one.series == "all" and one.metric == "bias_first")
     liked = {item: float(np.clip(mean + 1.5 * known[item], 1, 10)) for item, mean in truth.items()}
-    leaning, published = _for_the_known(draw, replace(plots, truth=liked), known, couples, there=there)
+    lean, published = _for_the_known(draw, replace(plots, truth=liked), known, couples, there=there)
     told = of_plots.sentence.rpartition(": ")[2]
     return {
         "known minus unknown": "not shown" not in told and "undefined" not in told,
         "first place": shown_apart(first),
-        "leaning to the known": shown_apart(leaning),
+        "leaning to the known": shown_apart(lean),
         "bias known, as in the paper": shown_apart(published),
     }
 
@@ -159,9 +162,34 @@ def _for_the_known(
             lean = 0.25 * there * (known[shown[0]] - known[shown[1]])
             label = "A" if draw.random() < 0.5 + lean else "B"
             of_order[pair_id(*pair)] = _answer(pair_id(*pair), label, f"A: {titles[0]}; B: {titles[1]}")
-    found = of_pairs(plots, couples, {"raw": (orders[0], orders[1])}, resamples=RESAMPLES, seed=0)
+    found = of_pairs(plots, couples, {"raw": (orders[0], orders[1])}, seed=0)
     by = {one.metric: one.estimate for one in found.points if one.series == "one known"}
     return by["leaning_known"], by["bias_known"]
+
+
+def sharing(draw: np.random.Generator, size: int, *, there: bool) -> dict[str, bool]:
+    """A judge that always chooses the text that it likes more, which it draws once."""
+    items = [f"i{n:03d}" for n in range(size)]
+    titles = {item: "Great " + "".join(chr(97 + n // 26**at % 26) * 2 for at in range(NAME)) for n, item in enumerate(items)}
+    truth = dict(zip(items, (1 + 9 * draw.random(size)).tolist(), strict=True))
+    couples = draw_pairs(truth, pairs=SHARING[size], gap=0.0, seed=int(draw.integers(2**31)))
+    assert couples.reused
+    known = dict(zip(items, (draw.random(size) < 0.5).tolist(), strict=True))
+    likes = {item: draw.normal() + 1.0 * there * known[item] for item in items}
+    orders: list[dict[str, Judgement]] = [{}, {}]
+    for turned, of_order in enumerate(orders):
+        for pair in couples.pairs:
+            shown = pair[::-1] if turned else pair
+            named = [titles[item] if known[item] else "N/A" for item in shown]
+            label = "A" if likes[shown[0]] > likes[shown[1]] else "B"
+            of_order[pair_id(*pair)] = _answer(pair_id(*pair), label, f"A: {named[0]}; B: {named[1]}")
+    right = {pair_id(*pair): better(truth, pair) for pair in couples.pairs}
+    one = paired(couples.pairs, given=orders[0], swapped=orders[1], titles=titles, better=right)
+    alone = replace(one, works=np.arange(2 * len(couples.pairs)).reshape(-1, 2))
+    return {
+        "leaning to the known one, pairs that share works": shown_apart(leaning(one)),
+        "the same, as if each pair told its own": shown_apart(leaning(alone)),
+    }
 
 
 def _answer(name: str, label: str, text: str) -> Judgement:
@@ -171,14 +199,22 @@ def _answer(name: str, label: str, text: str) -> Judgement:
 
 
 World = Callable[..., dict[str, bool]]
-SIZES: dict[World, tuple[int, ...]] = {taste: (12, 40), kgds: (12, 60), aspects: (20, 60), contamination: (40, 120, 400)}
+SHARING = {40: 150, 172: 200}
+"""Works, and pairs of them."""
+SIZES: dict[World, tuple[int, ...]] = {
+    taste: (12, 40),
+    kgds: (12, 60),
+    aspects: (20, 60),
+    contamination: (40, 120, 400),
+    sharing: (*SHARING,),
+}
 """Documents, samples, readers and works."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worlds", type=int, default=300)
-    parser.add_argument("--only", default="", help="the worlds of one report: taste, kgds, aspects or contamination")
+    parser.add_argument("--only", default="", help="the worlds of one report: taste, kgds, aspects, contamination or sharing")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--small", action="store_true", help="only see that it runs")
     options = parser.parse_args()

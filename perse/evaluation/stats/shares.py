@@ -74,7 +74,8 @@ def share_interval(values: FloatArray, weights: FloatArray, *, clusters: Sequenc
 
     Args:
         values, weights: (n,); weights are positive.
-        clusters: (n,) each: whose an item is, and where texts are shared which text it is about.
+        clusters: (n,) each: whose an item is, and where texts are shared which text it is about; (n, m) where an item is of m of one kind, as a
+            pair is of two texts.
     """
     share = _Share.of(values, weights, clusters, DIFFER)
     return Interval(low=round(share.low, _DECIMALS), high=round(share.high, _DECIMALS))
@@ -93,8 +94,8 @@ def apart_interval(values: FloatArray, weights: FloatArray, *, clusters: Sequenc
     return Interval(low=round(low, _DECIMALS), high=round(high, _DECIMALS))
 
 
-def joined(parts: Sequence[tuple[float, Estimate]]) -> Estimate:
-    """The sum of a weight times each share, with the interval of independent parts (Zou and Donner, 2008); none where a part has none."""
+def joined(parts: Sequence[tuple[float, Estimate]], *, correlated: float = 0.0) -> Estimate:
+    """The sum of a weight times each share, with the interval of parts that correlate by so much (Zou and Donner, 2008); none where a part has none."""
     value = sum(weight * (share.value or 0.0) for weight, share in parts)
     items = sum(share.items for _, share in parts)
     if reason := next((share.interval.reason for _, share in parts if share.interval.low is None), None):
@@ -103,7 +104,8 @@ def joined(parts: Sequence[tuple[float, Estimate]]) -> Estimate:
         sorted(weight * (end - (share.value or 0.0)) for end in (share.interval.low or 0.0, share.interval.high or 0.0))
         for weight, share in parts
     ]
-    below, above = (float(np.hypot.reduce([reach[side] for reach in ends])) for side in (0, 1))
+    reaches = np.abs(np.array(ends)).T
+    below, above = np.sqrt((1 - correlated) * (reaches**2).sum(axis=1) + correlated * reaches.sum(axis=1) ** 2).tolist()
     return Estimate(value=value, interval=Interval(low=value - below, high=value + above), items=items)
 
 
@@ -113,6 +115,7 @@ def independent_items(values: FloatArray, weights: FloatArray, clusters: Sequenc
     Args:
         values: (n,) from 0 to 1.
         weights: (n,) with sum 1.
+        clusters: as in `share_interval`. Of items that are of m of a kind each of these adds what its items have in common: with one item each nothing.
     """
     share, items = float((weights * values).sum()), 1 / float((weights**2).sum())
     rare = items * share * (1 - share)  # about the number of those that differ, where they are few
@@ -126,12 +129,15 @@ def independent_items(values: FloatArray, weights: FloatArray, clusters: Sequenc
     alone = together = effect(float((strayed**2).sum()), 1.0)  # 1 where all values are 0 or 1
     fewest = items
     for cluster in clusters:
-        index = np.unique(cluster, return_inverse=True)[1]
-        number = int(index.max()) + 1
-        size = float((np.bincount(index, weights=weights) ** 2).sum()) * items
-        spread = float((np.bincount(index, weights=strayed) ** 2).sum()) * number / max(1, number - 1)
-        together += max(0.0, effect(spread, size) - alone)
-        fewest = min(fewest, items / size)
+        index = np.unique(cluster, return_inverse=True)[1].reshape(len(values), -1)
+        number, of_each = int(index.max()) + 1, index.shape[1]
+        weighed, straying = (
+            float((np.bincount(index.ravel(), weights=np.repeat(one, of_each)) ** 2).sum()) / of_each
+            for one in (weights, strayed)
+        )
+        size, spread = weighed * items, straying * number / max(1, number - 1)
+        together += of_each * max(0.0, effect(spread, size) - alone)
+        fewest = min(fewest, items / (of_each * size - (of_each - 1)))
     return max(items / together, fewest)
 
 

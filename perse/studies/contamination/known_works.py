@@ -4,20 +4,22 @@ Pure functions of answers. A single plot is known if the title that the judge wr
 in either order names it. Shares are of the answered items; a pair with neither order answered is in no group. In
 accuracy and consistency a missing answer counts as wrong.
 
-Notation: n items (or pairs); the items stand where reviewers do elsewhere, so intervals are over items.
+Notation: n items (or pairs); the items stand where reviewers do elsewhere, so intervals are over items. A pair is of two of them, and what pairs of one item
+have in common counts (`shares`): a judge that likes some texts, whatever it knows, else leaned to known works in up to 28 of 100 worlds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from perse.evaluation.predictions import expected_value
-from perse.evaluation.stats.correlation import BoolArray, FloatArray
+from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.shares import joined, share_interval
+from perse.evaluation.stats.intervals import FEWEST_REVIEWERS, RESTS_ON_FEW, too_few
+from perse.evaluation.stats.shares import apart_interval, joined, share_interval
 from perse.evaluation.stats.unseen import of_correlations
 from perse.identity import draw
 from perse.judgement import Judgement, Status
@@ -78,6 +80,10 @@ class Paired:
     """The same of the plot that is known; NaN unless one is."""
     chose_known: FloatArray
     """How often the plot that is known was chosen, over the answered orders; NaN unless one is."""
+    which_known: FloatArray
+    """0 where the first of the pair is known, 1 where the second is; NaN unless one is."""
+    works: IntArray
+    """(n, 2): which two works, as numbers."""
 
     @property
     def known_is_better(self) -> FloatArray:
@@ -106,7 +112,7 @@ def paired(
         better: `pair_id` -> "A" where the first of the pair is better.
     """
     rows = [_pair(pair, given, swapped, titles=titles, better=better[pair_id(*pair)]) for pair in pairs]
-    return _paired(rows)
+    return _paired(rows, pairs)
 
 
 def _pair(
@@ -117,7 +123,7 @@ def _pair(
     titles: Mapping[str, str],
     better: Choice,
 ) -> tuple[float, ...]:
-    """known, right, consistent, bias first, bias known, chose known of one pair."""
+    """known, right, consistent, bias first, bias known, chose known, which known of one pair."""
     name = pair_id(*pair)
     answers = [(one, turned) for one, turned in ((given.get(name), False), (swapped.get(name), True)) if _ok(one)]
     knows = [False, False]
@@ -131,7 +137,7 @@ def _pair(
 
 
 def _of_orders(chosen: Sequence[tuple[str | None, bool]], *, knows: Sequence[bool], better: Choice) -> tuple[float, ...]:
-    """known, right, consistent, bias first, bias known, chose known of the labels of one pair, each with whether the pair was swapped."""
+    """known, right, consistent, bias first, bias known, chose known, which known of the labels of one pair, each with whether the pair was swapped."""
     chose_first = [(label == "A") != turned for label, turned in chosen]  # the first of the pair, however it was shown
     # the plot shown first: chosen minus better
     ahead = [float(label == "A") - float((better == "A") != turned) for label, turned in chosen]
@@ -139,11 +145,12 @@ def _of_orders(chosen: Sequence[tuple[str | None, bool]], *, knows: Sequence[boo
     right = sum(first == (better == "A") for first in chose_first) / 2
     consistent = float(len(chose_first) == 2 and chose_first[0] == chose_first[1])
     bias_first = sum(ahead) / len(ahead) if ahead else np.nan
-    chose_known = bias_known = np.nan
+    chose_known = bias_known = which_known = np.nan
     if knows[0] != knows[1] and chose_first:
         chose_known = sum(first == knows[0] for first in chose_first) / len(chose_first)
         bias_known = chose_known - float((better == "A") == knows[0])
-    return known, right, consistent, bias_first, bias_known, chose_known
+        which_known = float(knows[1])
+    return known, right, consistent, bias_first, bias_known, chose_known, which_known
 
 
 def random_scores(items: Sequence[str], *, seed: int) -> FloatArray:
@@ -160,11 +167,15 @@ def random_choices(pairs: Sequence[tuple[str, str]], *, better: Mapping[str, Cho
             (draw(seed, name, f"contamination random {turned}").choice(CHOICES.labels), turned) for turned in (False, True)
         ]
         rows.append(_of_orders(coins, knows=(False, False), better=better[name]))
-    return _paired(rows)
+    return _paired(rows, pairs)
 
 
-def _paired(rows: Sequence[Sequence[float]]) -> Paired:
-    return Paired(*np.array(rows, dtype=np.float64).reshape(-1, 6).T)
+def _paired(rows: Sequence[Sequence[float]], pairs: Sequence[tuple[str, str]]) -> Paired:
+    works = np.unique(np.array(pairs, dtype=object).reshape(-1, 2).astype(str), return_inverse=True)[1].reshape(-1, 2)
+    known, right, consistent, bias_first, bias_known, chose_known, which_known = (
+        np.array(rows, dtype=np.float64).reshape(-1, 7).T
+    )
+    return Paired(known, right, consistent, bias_first, bias_known, chose_known, which_known, works)
 
 
 def _ok(judgement: Judgement | None) -> bool:
@@ -209,22 +220,41 @@ def apart(bootstrap: Bootstrap, one: Singles) -> Estimate:
     return of_items(Estimate(value=value, interval=interval, items=values[0].items + values[1].items))
 
 
-def leaning(bootstrap: Bootstrap, pairs: Paired) -> Estimate:
+def leaning(pairs: Paired) -> Estimate:
     """How much more than half the known one of two works is chosen, where pairs in which it is the better and in which it is the worse count alike.
 
     The paper's bias, how often it is chosen minus how often it is better, is no such thing where known works are better or worse than others: of a coin
     it is one half minus how often the known one is better. This is 0 of a coin, of whoever is always right, and of whoever errs as often
-    on either kind.
+    on either kind. Of fewer than ten known works nothing is shown: what the judge makes of these few texts is all that it says.
     """
-    parts = [mean(bootstrap, pairs.chose_known, pairs.known_is_better == one) for one in (1.0, 0.0)]
+    kinds = [pairs.known_is_better == one for one in (1.0, 0.0)]
+    parts = [mean(pairs, pairs.chose_known, kind) for kind in kinds]
     items = sum(part.items for part in parts)
     if any(part.value is None for part in parts):
         always = "undefined (the known one is always the better, or never)"
         return Estimate(value=None, interval=Interval(reason=always) if items else NOTHING, items=items)
-    found = joined([(0.5, part) for part in parts])
+    found = joined([(0.5, part) for part in parts], correlated=_in_common(pairs, kinds))
     low, high = (None if end is None else end - 0.5 for end in (found.interval.low, found.interval.high))
     interval = found.interval.model_copy(update={"low": low, "high": high})
+    chosen = ~np.isnan(pairs.which_known)
+    known = pairs.works[chosen, pairs.which_known[chosen].astype(np.int64)]
+    if interval.low is not None:
+        interval = too_few(len(np.unique(known)), of="known work") or interval
     return Estimate(value=(found.value or 0.0) - 0.5, interval=interval, items=items)
+
+
+def _in_common(pairs: Paired, kinds: Sequence[BoolArray]) -> float:
+    """The correlation, from 0, of what two kinds of pairs say of the works that they share: a text that is liked is chosen in both."""
+    one, other = (
+        np.bincount(
+            pairs.works[kind].ravel(),
+            weights=np.repeat(pairs.chose_known[kind] - pairs.chose_known[kind].mean(), 2),
+            minlength=int(pairs.works.max()) + 1,
+        )
+        for kind in kinds
+    )
+    length = float(np.sqrt((one**2).sum() * (other**2).sum()))
+    return max(0.0, float((one * other).sum()) / length) if length else 0.0
 
 
 def share(chosen: BoolArray, of: BoolArray) -> Estimate:
@@ -237,13 +267,27 @@ def share(chosen: BoolArray, of: BoolArray) -> Estimate:
     return Estimate(value=float(found.mean()), interval=interval, items=count)
 
 
-def mean(bootstrap: Bootstrap, values: FloatArray, chosen: BoolArray) -> Estimate:
-    """Mean over the chosen items that have a value, from 0 to 1, mostly one or the other."""
-    return of_items(bootstrap.share(np.nan_to_num(values), chosen & ~np.isnan(values)))
+def mean(pairs: Paired, values: FloatArray, chosen: BoolArray) -> Estimate:
+    """Mean over the chosen pairs that have a value, from 0 to 1, mostly one or the other."""
+    return _of_pairs(pairs, values, chosen, share_interval, most=1.0)
 
 
-def bias(bootstrap: Bootstrap, values: FloatArray, chosen: BoolArray) -> Estimate:
+def bias(pairs: Paired, values: FloatArray, chosen: BoolArray) -> Estimate:
     """The same of a bias: of both orders it cannot be further from 0 than 1/2, of one than 1."""
-    most = max(0.5, float(np.nanmax(np.abs(values), initial=0)))
-    found = bootstrap.shares_apart(np.nan_to_num(values), chosen & ~np.isnan(values), most=most)
-    return of_items(found.model_copy(update={"difference": False}))
+    return _of_pairs(pairs, values, chosen, apart_interval, most=max(0.5, float(np.nanmax(np.abs(values), initial=0))))
+
+
+def _of_pairs(
+    pairs: Paired, values: FloatArray, chosen: BoolArray, interval: Callable[..., Interval], *, most: float
+) -> Estimate:
+    counted = chosen & ~np.isnan(values)
+    if not counted.any():
+        return Estimate(value=None, interval=NOTHING, items=0)
+    kept, works = values[counted], pairs.works[counted]
+    fewest, all_of_them = min(len(kept), len(np.unique(works))), min(len(pairs.works), len(np.unique(pairs.works)))
+    few = too_few(fewest, of="item")
+    if few and all_of_them >= FEWEST_REVIEWERS:
+        few = Interval(reason=RESTS_ON_FEW.replace("reviewer", "item"))
+    found = few or interval(kept / most, np.ones(len(kept)), clusters=[works])
+    ends = {name: most * end for name in ("low", "high") if (end := getattr(found, name)) is not None}
+    return Estimate(value=float(kept.mean()), interval=found.model_copy(update=ends), items=len(kept))

@@ -203,7 +203,7 @@ def _result(
     parts = [of_singles(plots, titles, resamples=resamples, seed=seed)]
     if pairs.pairs:
         both = {version: (answers[_arm(version, "pair")], answers[_arm(version, "pair-swapped")]) for version in plots.texts}
-        parts.append(of_pairs(plots, pairs, both, resamples=resamples, seed=seed))
+        parts.append(of_pairs(plots, pairs, both, seed=seed))
     if readers:
         arms = {version: answers[_arm(version, "reader")] for version in readers}
         parts.append(of_readers(readers, arms, resamples=resamples, seed=seed))

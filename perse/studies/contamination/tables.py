@@ -16,7 +16,6 @@ from perse.evaluation.baselines.ratings import pointwise_baselines
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.predictions import expected_value
 from perse.evaluation.stats.correlation import BoolArray, FloatArray
-from perse.evaluation.stats.estimates import Bootstrap
 from perse.judgement import Status
 from perse.records import PointwiseExample
 from perse.results.result import Estimate, Point, Table
@@ -99,12 +98,9 @@ def of_singles(plots: Plots, answers: Mapping[str, Answers], *, resamples: int, 
     return Finding(tuple(points), (table, difference), sentence)
 
 
-def of_pairs(
-    plots: Plots, pairs: Pairs, answers: Mapping[str, tuple[Answers, Answers]], *, resamples: int, seed: int
-) -> Finding:
+def of_pairs(plots: Plots, pairs: Pairs, answers: Mapping[str, tuple[Answers, Answers]], *, seed: int) -> Finding:
     """The shapes of tables 6 and 7. `answers`: version -> those as given and those swapped."""
     truth = {pair_id(*pair): better(plots.truth, pair) for pair in pairs.pairs}
-    bootstrap = over_items(len(pairs.pairs), resamples=resamples, seed=seed)
     points: list[Point] = []
     rows: list[Cells] = []
     biases: list[Cells] = []
@@ -117,7 +113,7 @@ def of_pairs(
         everything = np.ones(len(one.known), dtype=bool)
         for number, group in (*GROUPS.items(), (None, "all")):
             here = (everything if number is None else one.known == number) & one.answered.any()  # of nothing no share is 0
-            values = _of_group(one, here, bootstrap)
+            values = _of_group(one, here)
             rows.append((group, version, *values.values(), None if number is None else share(here, one.answered)))
             points += [Point(series=group, x=version, metric=metric, estimate=value) for metric, value in values.items()]
             if number is None:
@@ -129,14 +125,14 @@ def of_pairs(
             unheard.append(
                 f'{version}: {missing} pairs were answered in neither order; they are in "all" and in no other group'
             )
-        known = {"bias_known": bias(bootstrap, one.bias_known, one.known == 1), "leaning_known": leaning(bootstrap, one)}
-        better_known = mean(bootstrap, one.known_is_better, one.known == 1)
+        known = {"bias_known": bias(one, one.bias_known, one.known == 1), "leaning_known": leaning(one)}
+        better_known = mean(one, one.known_is_better, one.known == 1)
         biases.append((version, known["leaning_known"], known["bias_known"], better_known))
         for_known.append(f"{version} {verdict(known['leaning_known'])}")
         points += [Point(series="one known", x=version, metric=metric, estimate=value) for metric, value in known.items()]
     rows.sort(key=lambda row: [*GROUPS.values(), "all"].index(str(row[0])))
     coins = random_choices(pairs.pairs, better=truth, seed=seed)
-    chance = _of_group(coins, np.ones(len(pairs.pairs), dtype=bool), bootstrap)
+    chance = _of_group(coins, np.ones(len(pairs.pairs), dtype=bool))
     rows.append((RANDOM, None, *chance.values(), None))
     points += _everywhere(RANDOM, plots.texts, chance)
     notes = ["accuracy and consistency count an answer that is missing as wrong; accuracy is over both orders"]
@@ -146,7 +142,9 @@ def of_pairs(
     if pairs.too_near:
         notes.append(f"{pairs.too_near} pairs that were drawn are left out: equal mean scores, or nearer than asked for")
     if pairs.reused:
-        notes.append("there are too few items for so many pairs: some are in several, and intervals over pairs are too narrow")
+        notes.append(
+            "there are too few items for so many pairs: some are in several, and intervals count what pairs of one item have in common"
+        )
     groups = Table(
         title=f"{len(pairs.pairs)} pairs, asked in both orders (shape of PerSE, table 6)",
         header=("", "version", "accuracy", "consistency", "bias first", "share"),
@@ -167,16 +165,15 @@ def of_pairs(
     sentence = (
         f"Of {len(pairs.pairs)} pairs, the share chosen alike in both orders and the bias for the first: {'; '.join(whole)}. "
         f"Where the judge names one of the two works, how much it leans to that one, better or worse: {'; '.join(for_known)}."
-        f"{' Pairs share items: these intervals are too narrow.' if pairs.reused else ''}"
     )
     return Finding(tuple(points), (groups, one_known), sentence)
 
 
-def _of_group(pairs: Paired, here: BoolArray, bootstrap: Bootstrap) -> dict[str, Estimate]:
+def _of_group(pairs: Paired, here: BoolArray) -> dict[str, Estimate]:
     return {
-        "accuracy": mean(bootstrap, pairs.right, here),
-        "consistency": mean(bootstrap, pairs.consistent, here),
-        "bias_first": bias(bootstrap, pairs.bias_first, here),
+        "accuracy": mean(pairs, pairs.right, here),
+        "consistency": mean(pairs, pairs.consistent, here),
+        "bias_first": bias(pairs, pairs.bias_first, here),
     }
 
 

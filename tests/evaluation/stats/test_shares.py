@@ -60,6 +60,19 @@ def test_items_of_one_reader_who_differ_together_count_as_one() -> None:
     assert independent_items(alike, weights, [np.arange(160)], DIFFER) == pytest.approx(160)
 
 
+def test_items_of_two_of_a_kind_know_less_where_these_have_several_and_no_less_where_each_has_one() -> None:
+    weights, alone = np.full(60, 1 / 60), np.arange(120).reshape(60, 2)
+    values = (np.arange(60) < 24).astype(float)
+    single = independent_items(values, weights, [np.arange(60)], DIFFER)
+    assert independent_items(values, weights, [alone], DIFFER) == pytest.approx(single) == pytest.approx(60)
+    # The first of two decides, and each of 12 is the first of 5: as items of 12 readers who always say the same.
+    together = np.column_stack([np.arange(60) // 5, 100 + np.arange(60)])
+    decided = (np.arange(60) // 5 < 5).astype(float)
+    assert independent_items(decided, weights, [together], DIFFER) < 20 < 60
+    ours, theirs = (share_interval(decided, np.ones(60), clusters=[one]) for one in (together, together[:, ::-1]))
+    assert ours == theirs, "whichever of the two stands first"
+
+
 def test_values_between_0_and_1_count_for_more_items_than_those_at_the_ends() -> None:
     weights, single = np.full(40, 1 / 40), [np.arange(40)]
     assert independent_items(np.arange(40) % 2 / 1.0, weights, single, DIFFER) == pytest.approx(40)
