@@ -178,7 +178,7 @@ def _farther(off: Difference, rows: Mapping[str, Row], own_scores: bool) -> str:
     """An order says nothing of how far the scores themselves are off."""
     mine, theirs = (rows[name].columns[OFF] for name in (off.row, off.baseline))
     return (
-        f"its scores are farther off than those of {in_words(off.baseline, own_scores=own_scores)}: {METRICS[OFF].title} {shown(mine)} against {shown(theirs)}, "
+        f"its scores are farther off here than those of {in_words(off.baseline, own_scores=own_scores)}: {METRICS[OFF].title} {shown(mine)} against {shown(theirs)}, "
         f"difference {shown(off.estimate)}"
     )
 

@@ -74,7 +74,8 @@ def test_a_verdict_is_two_sentences_at_most_whatever_there_is_to_say() -> None:
         unsure.append(answered(one.id, str(1 + round(share * 9))) if generator.random() < 0.6 else failed(one.id))
     said = evaluate_many({"low": low, "unsure": unsure}, [Fold(examples, world(30, seed=7))], resamples=100).verdict
     assert all(
-        words in said[0] for words in ("Its scores are farther off", "; within each reader", "; matrix factorization, which")
+        words in said[0]
+        for words in ("Its scores are farther off here", "; within each reader", "; matrix factorization, which")
     )
     assert [len(re.findall(r"[a-z\])]\. [A-Z]", words)) for words in said] == [1, 1]
     right = [answered(one.id, one.reference.preference) for one in PAIRS if one.reference]
@@ -116,7 +117,7 @@ def test_of_a_judge_of_the_right_order_whose_scores_are_far_off_both_are_said() 
     mine, theirs = (row.columns["mae"] for row in result.rows if row.name in ("low (expected)", "profile average"))
     assert one.standing == "better" and one.farther_off
     assert (
-        f". Its scores are farther off than those of the reader's own average: MAE {shown(mine)} against {shown(theirs)}, difference +"
+        f". Its scores are farther off here than those of the reader's own average: MAE {shown(mine)} against {shown(theirs)}, difference +"
         in one.words
     )
 

@@ -19,6 +19,7 @@ from perse.errors import BadInput
 from perse.evaluation.evaluate import evaluate_many
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.stats.results import Evaluation, Row
+from perse.evaluation.stats.shares import share_note
 from perse.files.runlog import MANIFEST, read_manifest, run_of
 from perse.models.vectors import KeptVectors
 from perse.results.result import Estimate, Result, Table
@@ -69,7 +70,8 @@ def paper(
         points=(),
         tables=tables,
         notes=(
-            "published figures have no intervals; ours are 95%, resampled over the readers, and over the texts where these are drawn, too",
+            "published figures have no intervals; ours are 95%, of correlations resampled over the readers, and over the texts where these are drawn, too",
+            *([share_note()] if pairs else []),
             *(["the highest of several is chosen after looking, so its value is a little too high"] if scores else []),
             *(
                 [

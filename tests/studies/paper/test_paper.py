@@ -240,6 +240,9 @@ def test_our_average_in_table_4_is_that_of_the_aspects_as_the_papers_whatever_th
     (ours,) = (dict(zip(table.header, row, strict=True)) for row in table.rows if row[0] == "ours: run (label)")
     assert [getattr(ours[name], "value", None) for name in ("Ending", "Surprise", "Average")] == pytest.approx([1.0, 0.0, 0.5])
     assert any("the average is the mean of the aspects" in note for note in table.notes)
+    notes = paper(runs={"run": folder}, resamples=100).notes
+    assert any("intervals of shares (such as accuracy)" in note and "not resampled but exact" in note for note in notes)
+    assert not any("exact" in note for note in paper().notes), "of no pairs"
 
 
 @pytest.mark.parametrize("command", ["risk-coverage", "calibration", "paper"])
