@@ -228,9 +228,19 @@ def _compare(
         f"Corrected by how the judge misjudges past reviews, its mean absolute error goes from "
         f"{words(values[BEFORE][POINTWISE.index('mae')])} to {words(values[AFTER][POINTWISE.index('mae')])}, "
         f"a change of {words(mae, signed=True)}{_shown(mae)}; {whose}. "
-        f"Kendall changes by {shared.told('kendall', change)}{by_itself}."
+        f"Kendall changes by {shared.told('kendall', change)}{by_itself}{_elsewhere(gains['within_kendall'], values)}."
     )
     return _Compared(points, (table,), sentence, _notes(past, scores, corrected))
+
+
+def _elsewhere(within: Estimate, values: Mapping[str, Sequence[Estimate]]) -> str:
+    """What the two numbers would hide: who is put right on average may order one reader's texts worse, and still be farther off than what needs no judge."""
+    said = f"; within each reader it changes by {words(within, signed=True)}" if shown_apart(within) else ""
+    mae = POINTWISE.index("mae")
+    after, average = (values[name][mae].value if name in values else None for name in (AFTER, AVERAGE))
+    if after is not None and average is not None and average < after:
+        said += f"; the {AVERAGE}, which needs no judge, is off by {words(values[AVERAGE][mae])}"
+    return said
 
 
 def _shown(difference: Estimate) -> str:

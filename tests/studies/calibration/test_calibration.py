@@ -17,6 +17,7 @@ from perse.evaluation.calibration.reliability import promised
 from perse.judging.judge import Judge, JudgeSettings
 from perse.questions import QUESTIONS
 from perse.records import Example, PointwiseExample, ProfileReview, ReviewReference
+from perse.results.result import Estimate, Interval
 from perse.scale import CHOICES, SCORES
 from perse.studies.calibration.correction import (
     NO_CORRECTION,
@@ -28,7 +29,8 @@ from perse.studies.calibration.correction import (
     past_scores,
 )
 from perse.studies.calibration.reliability import reliability
-from perse.studies.calibration.study import AFTER, ALIKE, BEFORE, Judging, calibration
+from perse.studies.calibration.study import AFTER, ALIKE, AVERAGE, BEFORE, Judging, _elsewhere, calibration
+from perse.studies.frame.summarizing import POINTWISE
 
 
 def past(true: float, predicted: float, reviewer: str = "r") -> PastScore:
@@ -145,6 +147,21 @@ def test_what_corrects_all_readers_alike_is_not_said_of_a_readers_own_past(tmp_p
     assert "a change of -5." in whole and "(not shown to change)" not in whole
     assert (
         own == "the correction is the same for all readers, since past reviews were told no better by one of each reader's own"
+    )
+
+
+def test_beside_what_a_correction_mends_stands_what_it_spoils_within_readers_and_what_needs_no_judge() -> None:
+    def of(value: float, reach: float) -> Estimate:
+        return Estimate(value=value, interval=Interval(low=value - reach, high=value + reach), items=90)
+
+    columns = [of(0.2, 0.1)] * (len(POINTWISE) - 1)
+    values = {name: [*columns, of(mae, 0.1)] for name, mae in ((BEFORE, 2.5), (AFTER, 2.0), (AVERAGE, 1.5))}
+    assert _elsewhere(of(-0.12, 0.06), values) == (
+        "; within each reader it changes by -0.120 [-0.180, -0.060]; the profile average, which needs no judge, is off by 1.500 [1.400, 1.600]"
+    )
+    ahead = values | {AVERAGE: [*columns, of(2.1, 0.1)]}
+    assert (
+        _elsewhere(of(-0.02, 0.06), ahead) == _elsewhere(of(-0.02, 0.06), {BEFORE: values[BEFORE], AFTER: values[AFTER]}) == ""
     )
 
 
