@@ -78,6 +78,11 @@ def k_curve(
         return study.finish(_result(asking, conditions, chosen, retrained=recipe is not None))
 
 
+def _of_profiles(found: Measured) -> str:
+    """The baseline that needs a profile."""
+    return "the profile average" if "kendall" in found.metrics else "copying the example"
+
+
 def _result(asking: Asking, conditions: Sequence[Condition], ks: Sequence[int], *, retrained: bool) -> Result:
     found = measure(conditions, resamples=asking.resamples, seed=asking.settings.seed)
     low, high = str(ks[0]), str(ks[-1])
@@ -100,7 +105,7 @@ def _result(asking: Asking, conditions: Sequence[Condition], ks: Sequence[int], 
             *found.notes,
             *([ONE_TRAINING] if retrained else []),
             *(
-                ["the profile average begins at k = 1: at k = 0 the paper's baseline is a random score, here 'random'"]
+                [f"{_of_profiles(found)} begins at k = 1: at k = 0 the paper's baseline is a random answer, here 'random'"]
                 if ks[0] == 0
                 else []
             ),

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from judging_builders import asking, average, last, point, scripted
-from reading_builders import answered, scored
+from reading_builders import answered, pair, scored
 
 from perse.answering.base import JudgeSettings
 from perse.data.profiles.views import View
@@ -18,7 +18,7 @@ from perse.errors import BadInput, RunMismatch
 from perse.evaluation.shared_texts import OF_THESE_TEXTS, crossed, several_readers
 from perse.evaluation.stats.unseen import none_of
 from perse.evaluation.verdict import ON_THESE_TEXTS
-from perse.records import Example, ProfileReview
+from perse.records import Example, Pair, ProfileReview
 from perse.results.result import Estimate, Result
 from perse.studies.frame.measuring import Condition
 from perse.studies.frame.running import Asking, opened, read_study
@@ -187,3 +187,16 @@ def test_readers_of_the_same_texts_are_noted(readers: Path, tmp_path: Path) -> N
     notes = [note for note in result.notes if "judged by several readers" in note]
     assert said and notes == crossed(examples, two_way=True), "and the texts are resampled, too"
     assert crossed_note([*examples, examples[0].model_copy(update={"reviewer_id": "another"})])
+
+
+def test_texts_that_stand_in_several_pairs_of_one_reader_do_not_make_intervals_those_of_these_texts() -> None:
+    """A new reader of such pairs brings new texts; `perse evaluate` says the same of them."""
+    pairs = [
+        pair(f"p{reader}-{n}", f"r{reader}", "A").model_copy(
+            update={"query": Pair(text_a=f"text {n // 2} of {reader}", text_b=f"other {n} of {reader}")}
+        )
+        for reader in range(12)
+        for n in range(4)
+    ]
+    said = "24 of 72 texts stand in several pairs (at most 2): too few between readers to matter to an interval"
+    assert crossed_note(pairs) == [said] and crossed(pairs, two_way=False)[0].startswith(said)

@@ -268,6 +268,6 @@ def _notes(run: Run, by: dict[Prompting, list[Decision]]) -> tuple[str, ...]:
         )
     if any(one.score is None and one.votes is not None for found in by.values() for one in found):
         said.append(
-            "there is no score where it is not known how probable the judge's words were (of a server that is asked in words it is not read)"
+            "there is no score where no reason is written (readers known by comparisons) or it is not known how probable the judge's words were (of a server that is asked in words it is not read)"
         )
     return tuple(said)

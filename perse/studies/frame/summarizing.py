@@ -23,7 +23,15 @@ from perse.evaluation.differences import same_side
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.metrics.metric import WITHIN
 from perse.evaluation.predictions import expected_values, label_values, only
-from perse.evaluation.shared_texts import OF_THESE_TEXTS, crossed, several_readers, texts_in_several_pairs, to_draw, works
+from perse.evaluation.shared_texts import (
+    OF_THESE_TEXTS,
+    crossed,
+    of_these_texts,
+    several_readers,
+    texts_in_several_pairs,
+    to_draw,
+    works,
+)
 from perse.evaluation.stats.accuracy import correct, likeliest_correct
 from perse.evaluation.stats.correlation import COEFFICIENTS, BoolArray, Convention, FloatArray, IntArray, kendall_a
 from perse.evaluation.stats.estimates import EVEN, Bootstrap
@@ -246,8 +254,12 @@ def crossed_note(examples: Sequence[Example]) -> list[str]:
     """What to say of texts that several readers judged."""
     if _two_way(examples):
         return crossed(examples, two_way=True)
-    said = [one for one in (several_readers(examples), texts_in_several_pairs(examples)) if one]
-    return [f"{OF_THESE_TEXTS}: {'; '.join(said)}; they hold for other readers, not for other texts"] if said else []
+    said = "; ".join(one for one in (several_readers(examples), texts_in_several_pairs(examples)) if one)
+    if not said:
+        return []
+    if not of_these_texts(examples, two_way=False):
+        return [f"{said}: too few between readers to matter to an interval"]
+    return [f"{OF_THESE_TEXTS}: {said}; they hold for other readers, not for other texts"]
 
 
 def with_reach(result: Result) -> Result:
