@@ -165,7 +165,8 @@ def _choice_confusion(row: Row, name: str) -> Figure:
     whole = sum(tables.values(), np.zeros((2, 3), dtype=np.int64))
     total, first = int(whole.sum()), int(whole[:, 0].sum())
     words = (
-        f"{row.judge} chose A in {first} and B in {whole[:, 1].sum()} of {total} pairs and did not answer {whole[:, 2].sum()}"
+        f"{row.judge} chose A in {first} and B in {whole[:, 1].sum()} of {total} pairs (where neither is likelier, by rule or by lot) and did not answer "
+        f"{whole[:, 2].sum()}"
     )
     return draw(
         name,

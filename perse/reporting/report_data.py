@@ -101,8 +101,10 @@ class RunData:
 
     @cached_property
     def evened(self) -> BoolArray:
-        """(n,) of pairs: A and B are exactly as likely, so that a label is one of them by rule."""
-        found: BoolArray = self.ok & (np.ptp(self.distributions, axis=1) < 1e-9)
+        """(n,) of pairs: A and B are exactly as likely, or without probabilities each was chosen in one order, so that a label is one of them by rule or
+        by lot."""
+        turned = np.isnan(self.distributions).any(axis=1) & (self.order_gap == 1)
+        found: BoolArray = self.ok & ((np.ptp(self.distributions, axis=1) < 1e-9) | turned)
         return found if self.kind == "pairwise" else np.zeros_like(found)
 
     @cached_property

@@ -229,7 +229,7 @@ def _spread(run: RunData) -> str:
     """Whether it finds one answer likeliest of everything, and how often the readers give that."""
     given, gold = run.likeliest[~np.isnan(run.likeliest)], run.gold[~np.isnan(run.gold)]
     even = (
-        f"Of {_share(int(run.evened.sum()), int(run.ok.sum()))} of the pairs it finds both texts exactly as likely."
+        f"Of {_share(int(run.evened.sum()), int(run.ok.sum()))} of the pairs it finds neither text likelier."
         if run.evened.any()
         else ""
     )

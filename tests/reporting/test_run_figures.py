@@ -208,7 +208,7 @@ def test_tokens_tell_the_cached_share_and_the_speed_where_it_is_known() -> None:
 def test_pairs_tell_aspects_positions_and_gaps(pairwise: dict[str, Figure]) -> None:
     assert "ours (likeliest) is right in 25%" in pairwise["aspects"].alt
     assert (
-        "ours chose A in 10 and B in 10 of 22 pairs and did not answer 2; A is truly preferred in 10"
+        "ours chose A in 10 and B in 10 of 22 pairs (where neither is likelier, by rule or by lot) and did not answer 2; A is truly preferred in 10"
         in pairwise["confusion"].alt
     )
     assert "P(A) of ours moves by 0.25 on average, over 48 pairs" in pairwise["order-gap"].alt

@@ -222,10 +222,21 @@ def test_pairs_of_which_both_texts_are_exactly_as_likely_are_told_and_are_no_cho
     ]
     parts = [Fold(examples, None)]
     (found,) = verdicts(evaluate_many({"ours": given}, parts, resamples=100), report_data(align(parts, {"ours": given})))
-    (said,) = [sentence for sentence in found.sentences if "exactly as likely" in sentence]
-    assert said.startswith(f"Of {100 * even / READERS:.1f}% of the pairs it finds both texts exactly as likely.")
+    (said,) = [sentence for sentence in found.sentences if "neither text likelier" in sentence]
+    assert said.startswith(f"Of {100 * even / READERS:.1f}% of the pairs it finds neither text likelier.")
     assert ("the answer that it most often finds likeliest, B, is so in 100%" in said) is (even < READERS), said
     assert "likeliest, A" not in said
+
+
+def test_a_judge_without_probabilities_that_always_takes_the_first_place_finds_neither_text_likelier() -> None:
+    examples = [one.model_copy(update={"reference": ChoiceReference(preference="AB"[n % 2])}) for n, one in enumerate(pairs())]
+    drawn = [answer(one, "AB"[n % 3 == 0]).model_copy(update={"order_gap": 1.0}) for n, one in enumerate(examples)]
+    (found,) = verdicts(
+        evaluate_many({"first": drawn}, [Fold(examples, None)], resamples=100),
+        report_data(align([Fold(examples, None)], {"first": drawn})),
+    )
+    assert any(said == "Of 100.0% of the pairs it finds neither text likelier." for said in found.sentences), found.sentences
+    assert not any("most often finds likeliest" in said for said in found.sentences)
 
 
 def test_of_fewer_than_ten_readers_no_judge_is_called_collapsed() -> None:
