@@ -31,7 +31,7 @@ from perse.evaluation.predictions import (
     training_means,
 )
 from perse.evaluation.seen import answered_in_training, seen_in_training
-from perse.evaluation.shared_texts import crossed, of_these_texts, to_draw
+from perse.evaluation.shared_texts import crossed, of_these_texts, shown_elsewhere, to_draw
 from perse.evaluation.stats.correlation import BoolArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.results import Difference, Evaluation, JudgeSummary, Resample, Row
@@ -208,6 +208,7 @@ def evaluate_many(
             *_cross_fitted(items),
             *seen_in_training(items),
             *crossed(items.examples, two_way=two_way),
+            *shown_elsewhere(items.examples),
             *found.notes,
             *([UNADJUSTED.format(judges=len(judges)) + (CHANCE_OF_TEXTS if alone else "")] if len(judges) > 1 else []),
         ),

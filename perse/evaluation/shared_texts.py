@@ -17,10 +17,12 @@ from perse.evaluation.stats.correlation import IntArray
 from perse.evaluation.stats.intervals import FEWEST_TEXTS
 from perse.evaluation.stats.results import Drawn, Resample
 from perse.identity import text_key
-from perse.records import Example, PairwiseExample
+from perse.records import Example, PairwiseExample, PointwiseExample
 
 OF_THESE_TEXTS = "intervals are of these texts alone"
 """Starts the note of a table whose readers share texts that are not resampled: another draw of texts could say otherwise."""
+SHOWN_ELSEWHERE = "the answer asked for stands in the profile of another example of its reader"
+"""Starts the note of a table in which means of readers' answers may be had by looking at their profiles."""
 _HARDLY_SHARED = 1.1
 """Readers that the text of an item has, on average."""
 
@@ -94,6 +96,21 @@ def crossed(examples: Sequence[Example], *, two_way: bool) -> list[str]:
             "of other texts nothing is said"
         ]
     return [f"{OF_THESE_TEXTS}: {said}; `--resample two-way` gives intervals that hold for other texts, too"]
+
+
+def shown_elsewhere(examples: Sequence[Example]) -> list[str]:
+    """The note about answers that stand in profiles of other examples of the same reader: whose mean is then a mean of these very answers."""
+    shown: dict[str, set[str]] = defaultdict(set)
+    scored = [one for one in examples if isinstance(one, PointwiseExample) and one.reference]
+    for one in scored:
+        shown[one.reviewer_id or one.id] |= {text_key(past.text) for past in one.profile}
+    count = sum(text_key(one.query) in shown[one.reviewer_id or one.id] for one in scored)
+    if not count:
+        return []
+    return [
+        f"{SHOWN_ELSEWHERE} in {count} of {len(scored)} examples: a judge that repeats the scores that it is shown has readers' very means, so between reviewers "
+        "nothing tells whether it knows who is lenient (data built with --profiles per_example_apart or per_reviewer_epoch does)"
+    ]
 
 
 def of_these_texts(examples: Sequence[Example], *, two_way: bool) -> bool:

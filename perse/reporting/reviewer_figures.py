@@ -13,6 +13,7 @@ import numpy as np
 from perse.drawing.figure import Cell, Figure
 from perse.drawing.marks import DIM, INK, LINE, PAPER, draw, empty, panels, say, style
 from perse.drawing.named_rows import value_in_words
+from perse.evaluation.shared_texts import SHOWN_ELSEWHERE
 from perse.evaluation.stats.correlation import FloatArray, IntArray, kendall, within_reviewers
 from perse.evaluation.stats.results import Evaluation
 from perse.reporting.report_data import RunData
@@ -63,7 +64,13 @@ def reviewers(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
         for judge, (ids, items, true, predicted) in means.items()
         for who, n, x, y in zip(ids, items, true, predicted, strict=True)
     ]
-    alt = f"Mean scores of {most} reviewers: {listed(said)}.{few}"
+    very = any(note.startswith(SHOWN_ELSEWHERE) for note in evaluation.notes)
+    copied = (
+        " Profiles hold these very answers, so that who repeats their mean has these means, too, whoever is lenient."
+        if very
+        else ""
+    )
+    alt = f"Mean scores of {most} reviewers: {listed(said)}.{few}{copied}"
     return draw(name, paint, height=panel_height(len(runs)), title=title, alt=alt, header=header, rows=rows)
 
 

@@ -257,6 +257,35 @@ def test_the_probability_score_of_a_baseline_is_of_its_distribution_and_not_of_o
     assert value(found, "user+item bias", "rps") == pytest.approx(by_hand)
 
 
+def test_answers_that_stand_in_profiles_of_other_examples_are_noted_since_their_mean_is_no_leniency() -> None:
+    """Of readers who are all alike, a judge that repeats the mean of all other scores has a Kendall between readers near 1."""
+    drawn, examples = np.random.default_rng(0), []
+    for reader in range(30):
+        scores = drawn.integers(1, 11, 6).tolist()
+        for at in range(6):
+            past = tuple((f"{reader}-{n}", scores[n]) for n in range(6) if n != at)
+            examples.append(scored(f"{reader}-{at}", f"u{reader}", scores[at], item=f"{reader}-{at}", profile=past))
+    examples = [one.model_copy(update={"query": f"text {one.id}"}) for one in examples]
+    named = [
+        one.model_copy(
+            update={"profile": tuple(past.model_copy(update={"text": f"text {past.item_id}"}) for past in one.profile)}
+        )
+        for one in examples
+    ]
+    means = {one.id: sum(past.score for past in one.profile) / 5 for one in examples}
+    judge = [
+        answered(
+            name, str(round(mean)), distribution={str(int(mean)): int(mean) + 1 - mean, str(int(mean) + 1): mean - int(mean)}
+        )
+        for name, mean in means.items()
+    ]
+    found = evaluate(named, judge, train=None, resamples=100)
+    told = "the answer asked for stands in the profile of another example of its reader in 180 of 180 examples: a judge that repeats"
+    assert any(note.startswith(told) for note in found.notes), found.notes
+    assert value(found, "judge (expected)", "between_kendall") > 0.9
+    assert not any(note.startswith(told[:40]) for note in evaluate(examples, judge, train=None, resamples=100).notes)
+
+
 def test_texts_of_several_readers_are_noted_and_two_way_resamples_are_wider() -> None:
     examples = world(30)  # 40 texts, 10 each
     judgements = {"judge": noisy_judge(examples, noise=2, seed=0)}
