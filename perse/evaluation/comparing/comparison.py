@@ -33,7 +33,7 @@ from perse.evaluation.metrics import METRICS
 from perse.evaluation.pairwise_rows import true_choices
 from perse.evaluation.predictions import answer_scale, gold_scores
 from perse.evaluation.seen import seen_in_training
-from perse.evaluation.shared_texts import crossed, of_these_texts, to_draw
+from perse.evaluation.shared_texts import crossed, of_these_texts, shown_elsewhere, to_draw
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, pearson
 from perse.evaluation.stats.estimates import EVEN, SCORE_COLUMNS, SKIPPING, Bootstrap
 from perse.evaluation.stats.intervals import Behind, unless_alike
@@ -145,6 +145,7 @@ def compare(
             *seen_in_training(items),
             *([f"{name} is not compared with: {missing[name]}"] if name in missing else ()),
             *crossed(items.examples, two_way=two_way),
+            *(shown_elsewhere(items.examples) if any(one.startswith("between") for one in names) else ()),
             *([P_BY_REVIEWERS] if two_way else ()),
             *_draws(pairings),
         ),
