@@ -33,6 +33,11 @@ _SHOWN = {
     SHUFFLED: ProfileShown.SHUFFLED,
 }
 """As an arm's manifest tells it: tables of arms read the readers' own averages."""
+REDRAWN = (
+    "re-drawn: the reader's reviews and scores are attached to the wrong texts, so how lenient they are can still be read, and what they like "
+    "cannot; but a judge may also be worse for texts and reviews that do not fit together: where a gain over it is taste, there is "
+    "one within readers over another reader's profile, too"
+)
 SAID = {
     EMPTY: "no profile",
     ANOTHER: "another reader's profile",
@@ -129,10 +134,12 @@ def _result(asking: Asking, conditions: Sequence[Condition], missing: Sequence[s
             *found.notes,
             *missing,
             "p by Holm: answers exchanged reader by reader, adjusted over the gains of the answer; a gain is shown where it is at most 0.05 and the interval leaves out 0",
-            "re-drawn: the reader's reviews and scores are attached to the wrong texts, so how lenient they are can still be read, and what they like "
-            "cannot; but a judge may also be worse for texts and reviews that do not fit together: where a gain over it is taste, there is "
-            "one within readers over another reader's profile, too",
-            "the profile average is that of the profile shown; an empty one has none",
+            *([REDRAWN] if SHUFFLED in others else []),
+            *(
+                ["the profile average is that of the profile shown; an empty one has none"]
+                if "kendall" in found.metrics
+                else []
+            ),
         ),
     )
 

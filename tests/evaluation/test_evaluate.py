@@ -285,7 +285,7 @@ def test_answers_that_stand_in_profiles_of_other_examples_are_noted_since_their_
     assert value(found, "judge (expected)", "between_kendall") > 0.9
     for metrics, noted in ((["between_kendall"], True), (["kendall"], False)):
         notes = compare(
-            {"judge": judge, "again": judge}, [Fold(named, None)], metrics=metrics, permutations=20, resamples=50
+            {"judge": judge, "again": judge}, [Fold(named, None)], metrics=metrics, permutations=200, resamples=200
         ).notes
         assert any(note.startswith(told) for note in notes) is noted
     assert not any(note.startswith(told[:40]) for note in evaluate(examples, judge, train=None, resamples=100).notes)
