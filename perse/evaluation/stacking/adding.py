@@ -213,7 +213,7 @@ def _of_enough(difference: Estimate, gold: FloatArray, one: FloatArray, other: F
     """A difference within readers that would be shown, only where the two order the texts of ten readers otherwise.
 
     What says one thing of all texts of a reader changes the order of a few by how others' weights turn out: resamples know of these few alone, and
-    their intervals left out 0 in 6 of 24 such cases.
+    their intervals left out 0 in 13 of 70 such cases.
     """
     if not (difference.above_zero or difference.below_zero):
         return difference
