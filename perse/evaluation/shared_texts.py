@@ -23,6 +23,8 @@ OF_THESE_TEXTS = "intervals are of these texts alone"
 """Starts the note of a table whose readers share texts that are not resampled: another draw of texts could say otherwise."""
 SHOWN_ELSEWHERE = "the answer asked for stands in the profile of another example of its reader"
 """Starts the note of a table in which means of readers' answers may be had by looking at their profiles."""
+_HARDLY_SHOWN = 0.1
+"""The share of answers of which no note is made: a mean of what is shown then holds hardly any of them."""
 _HARDLY_SHARED = 1.1
 """Readers that the text of an item has, on average."""
 
@@ -105,10 +107,10 @@ def shown_elsewhere(examples: Sequence[Example]) -> list[str]:
     for one in scored:
         shown[one.reviewer_id or one.id] |= {text_key(past.text) for past in one.profile}
     count = sum(text_key(one.query) in shown[one.reviewer_id or one.id] for one in scored)
-    if not count:
+    if count <= _HARDLY_SHOWN * len(scored):
         return []
     return [
-        f"{SHOWN_ELSEWHERE} in {count} of {len(scored)} examples: a judge that repeats the scores that it is shown has readers' very means, so between reviewers "
+        f"{SHOWN_ELSEWHERE} in {count} of {len(scored)} examples: a judge that repeats the scores that it is shown comes near readers' very means, so between reviewers "
         "nothing tells whether it knows who is lenient (data built with --profiles per_example_apart or per_reviewer_epoch does)"
     ]
 

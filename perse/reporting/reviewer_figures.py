@@ -66,7 +66,7 @@ def reviewers(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
     ]
     very = any(note.startswith(SHOWN_ELSEWHERE) for note in evaluation.notes)
     copied = (
-        " Profiles hold these very answers, so that who repeats their mean has these means, too, whoever is lenient."
+        " Profiles hold these very answers, so that who repeats their mean comes near these means, whoever is lenient."
         if very
         else ""
     )

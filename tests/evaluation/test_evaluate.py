@@ -283,6 +283,11 @@ def test_answers_that_stand_in_profiles_of_other_examples_are_noted_since_their_
     told = "the answer asked for stands in the profile of another example of its reader in 180 of 180 examples: a judge that repeats"
     assert any(note.startswith(told) for note in found.notes), found.notes
     assert value(found, "judge (expected)", "between_kendall") > 0.9
+    few = [*named[:1], *examples[1:]]
+    few[1] = few[1].model_copy(update={"query": few[0].profile[0].text})
+    assert not any(note.startswith(told[:40]) for note in evaluate(few, judge, train=None, resamples=100).notes), (
+        "of one answer"
+    )
     for metrics, noted in ((["between_kendall"], True), (["kendall"], False)):
         notes = compare(
             {"judge": judge, "again": judge}, [Fold(named, None)], metrics=metrics, permutations=200, resamples=200
