@@ -156,6 +156,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "drpe_worlds": (),
     "engines": ("--model", "MODEL", "--ways", "original", "embedded"),
     "evaluation": ("--json",),
+    "few_differ": (),
     "hostile_bodies": ("--model", "MODEL"),
     "interval_coverage": (),
     "kgds_agreement": (),

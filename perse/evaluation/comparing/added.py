@@ -89,12 +89,13 @@ class Added:
         ).values()
         behind = len(np.unique(again.reviewer[~np.isnan(one) & ~np.isnan(other)]))
         interval = again.interval(difference, spread, reviewers=behind)
+        interval = unless_alike(interval, spread) if function.per_item else interval
         return Contrast(
             metric=metric.name,
             one=None if np.isnan(first) else first,
             other=None if np.isnan(second) else second,
             difference=difference,
-            interval=unless_alike(interval, spread) if function.per_item else interval,
+            interval=again.unless_few_differ(interval, metric.name, gold, sides=((1.0, one), (-1.0, other))),
             items=len(gold),
             reviewers=behind,
             p=p.p,

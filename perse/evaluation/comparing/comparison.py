@@ -356,6 +356,7 @@ def _contrasts_of(
                 interval = unless_alike(interval, apart)
             else:
                 interval = again.with_unseen(interval, name, gold, sides=sides, values=(first, second))
+            interval = again.unless_few_differ(interval, name, gold, sides=sides)
         p = exchanged[name]
         contrasts.append(
             Contrast(

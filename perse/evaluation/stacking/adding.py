@@ -17,9 +17,9 @@ import numpy as np
 from perse.evaluation.calibration.reliability import Promised, calibration_error, chance_errors, nearest_label, off_by_chance
 from perse.evaluation.stacking.chance import fitted_errors
 from perse.evaluation.stacking.crossing import CrossFitted, Rows
-from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray, kendall, within_reviewers
+from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.intervals import FEWEST_REVIEWERS, LEVEL, RESTS_ON_FEW
+from perse.evaluation.stats.intervals import LEVEL
 from perse.evaluation.stats.ordinal import rps_values
 from perse.progress import OnProgress, counted, unseen
 from perse.results.result import Estimate, Interval
@@ -28,7 +28,6 @@ from perse.stacking.sources import BIAS, CONTENT, IN_WORDS, JUDGE, OTHERS
 
 ORDERS = ("kendall", "within_kendall")
 MEASURES = (*ORDERS, "mae", "rps")
-_SAME = 1e-9
 ALL, WITHOUT_JUDGE = "stacked", "stacked, without the language model"
 PROFILE_AVERAGE = "profile average"
 FREQUENCIES = "how often each score is given"
@@ -209,31 +208,15 @@ def levels(gold: FloatArray, told: Told, bootstrap: Bootstrap) -> dict[str, Esti
     return found
 
 
-def _of_enough(difference: Estimate, gold: FloatArray, one: FloatArray, other: FloatArray, reviewer: IntArray) -> Estimate:
-    """A difference within readers that would be shown, only where the two order the texts of ten readers otherwise.
-
-    What says one thing of all texts of a reader changes the order of a few by how others' weights turn out: resamples know of these few alone, and
-    their intervals left out 0 in 13 of 70 such cases.
-    """
-    if not (difference.above_zero or difference.below_zero):
-        return difference
-    known = ~np.isnan(one) & ~np.isnan(other)
-    first, second = (
-        within_reviewers(kendall, gold[known], predicted=side[known], reviewer=reviewer[known]) for side in (one, other)
-    )
-    if int((np.abs(first.values - second.values) > _SAME).sum()) >= FEWEST_REVIEWERS:  # NaN is no more than anything
-        return difference
-    return difference.model_copy(update={"interval": Interval(reason=RESTS_ON_FEW)})
-
-
 def gains(gold: FloatArray, one: Told, other: Told, bootstrap: Bootstrap) -> dict[str, Estimate]:
     """By how much `one` is better than `other`, on the rows that both tell, in each of `MEASURES`; errors that fall are gains."""
     found = {name: bootstrap.difference(name, gold, one.order, other.order) for name in ORDERS}
-    found["within_kendall"] = _of_enough(found["within_kendall"], gold, one.order, other.order, bootstrap.reviewer)
     found["mae"] = bootstrap.difference("mae", gold, other.values, one.values)
     if one.distributions is not None and other.distributions is not None:
         known = ~np.isnan(one.values) & ~np.isnan(other.values)
         apart = rps_values(gold, other.distributions) - rps_values(gold, one.distributions)
         mean = bootstrap.mean(np.where(known, apart, 0.0), known)
-        found["rps"] = mean.model_copy(update={"difference": True})
+        sides = ((1.0, other.values[known]), (-1.0, one.values[known]))
+        interval = bootstrap.only(known).unless_few_differ(mean.interval, "rps", gold[known], sides=sides)
+        found["rps"] = mean.model_copy(update={"difference": True, "interval": interval})
     return found

@@ -88,9 +88,7 @@ class SharedResamples:
             chosen: (n,) the items that count, for `accuracy` and `mae`; all by default.
         """
         estimate = self._value(metric, terms, chosen=chosen)
-        # Thirds, as of three passes, do not sum to 0 exactly.
-        apart = abs(fsum(weight for weight, _ in terms)) < 1e-9
-        return estimate.model_copy(update={"difference": True}) if apart else estimate
+        return estimate.model_copy(update={"difference": True}) if _is_difference(terms) else estimate
 
     def _value(self, metric: str, terms: Terms, *, chosen: BoolArray | None) -> Estimate:
         everything = np.ones(len(self.reviewer), dtype=bool) if chosen is None else chosen
@@ -100,6 +98,7 @@ class SharedResamples:
             apart = self.bootstrap.mean(_weighted([(weight, abs(self.gold - given)) for weight, given in terms]), everything)
             kept = [(weight, given[everything]) for weight, given in terms]
             interval = of_errors(apart.value, apart.interval, self.gold[everything], kept, items=apart.items)
+            interval = self._unless_few_differ(interval, metric, terms, everything)
             return apart.model_copy(update={"interval": interval})
         found = [self._coefficient(metric, given) for _, given in terms]
         skipped = max((count for _, count in found if count is not None), default=None)
@@ -113,7 +112,14 @@ class SharedResamples:
         interval = self.bootstrap.interval(value, resampled, reviewers=behind.reviewers, texts=behind.texts)
         interval = self.bootstrap.unless_rare(interval, metric, self.gold, sides=terms)
         interval = self.bootstrap.with_unseen(interval, metric, self.gold, sides=terms, values=values)
+        interval = self._unless_few_differ(interval, metric, terms, everything)
         return Estimate(value=value, interval=interval, items=len(self.gold), skipped_reviewers=skipped)
+
+    def _unless_few_differ(self, interval: Interval, metric: str, terms: Terms, chosen: BoolArray) -> Interval:
+        if not _is_difference(terms):
+            return interval
+        sides = [(weight, given[chosen]) for weight, given in terms]
+        return self.bootstrap.only(chosen).unless_few_differ(interval, metric, self.gold[chosen], sides=sides)
 
     def told(self, metric: str, terms: Terms, *, holm: float | None = None) -> str:
         """A difference in words (`verdict`), where it is one of several with its p, adjusted for them. One of Kendall tau-b that is not there where ties count for neither side is not shown: tau-b leaves
@@ -179,6 +185,10 @@ class SharedResamples:
         if key not in self.known:
             self.known[key] = self.bootstrap.resampled_scores(self.gold, predicted)
         return self.known[key][metric]
+
+
+def _is_difference(terms: Terms) -> bool:
+    return abs(fsum(weight for weight, _ in terms)) < 1e-9  # thirds, as of three passes, do not sum to 0 exactly
 
 
 def _weighted(terms: Terms) -> FloatArray:

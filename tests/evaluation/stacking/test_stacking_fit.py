@@ -10,7 +10,7 @@ from stacking_worlds import world
 from perse.errors import BadInput
 from perse.evaluation.alignment import Fold
 from perse.evaluation.baselines.bias import fit_bias_model
-from perse.evaluation.stacking.adding import ALL, WITHOUT_JUDGE, Measured, Told, _of_enough, gains, levels
+from perse.evaluation.stacking.adding import ALL, WITHOUT_JUDGE, Measured, Told, gains, levels
 from perse.evaluation.stacking.crossing import CrossFitted, Models, Rows, subsets
 from perse.evaluation.stacking.known import known_of
 from perse.evaluation.stacking.making import Fitted, fit, material
@@ -59,21 +59,6 @@ def test_a_judge_of_noise_is_not_credited_and_it_is_said(train: list[PointwiseEx
     gain = found.measured.added["judge"]["kendall"]
     assert not gain.above_zero and gain.value is not None and abs(gain.value) < 0.02
     assert "adds nothing" in (said := fit_result(found, judged=True, written=None).answer) or "is not shown to add" in said
-
-
-@pytest.mark.parametrize(("differ", "shown"), [(9, False), (10, True)])
-def test_a_gain_within_readers_is_shown_only_where_it_orders_the_texts_of_ten_readers_otherwise(
-    differ: int, shown: bool
-) -> None:
-    """One number a reader orders nobody's texts, and moves those of a few by how the other weights turn out."""
-    reader, gold = np.repeat(np.arange(30), 4), np.tile([1.0, 2.0, 3.0, 4.0], 30)
-    other = np.tile([1.0, 2.0, 4.0, 3.0], 30)
-    one = np.where(reader < differ, gold, other)
-    found = Estimate(value=0.1, interval=Interval(low=0.01, high=0.2), items=120, difference=True)
-    told = _of_enough(found, gold, one, other, reader)
-    assert told == found if shown else (told.interval.reason, told.value) == ("undefined (rests on few reviewers)", 0.1)
-    unclear = found.model_copy(update={"interval": Interval(low=-0.1, high=0.3)})
-    assert _of_enough(unclear, gold, one, other, reader) == unclear
 
 
 @pytest.mark.slow
