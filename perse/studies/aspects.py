@@ -24,11 +24,12 @@ from perse.questions.pairwise import PairwiseOnce
 from perse.records import PairwiseExample
 from perse.results.result import Cell, Estimate, Point, Result, Table
 from perse.studies.frame.arms import Arm, LoadJudge
-from perse.studies.frame.measuring import PAIRED, READINGS
+from perse.studies.frame.measuring import READINGS, paired
 from perse.studies.frame.retraining import ONE_TRAINING, Recipe, configs, identity, trained
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import (
     NOTHING,
+    PAIRWISE,
     SharedResamples,
     Terms,
     arithmetic,
@@ -164,7 +165,12 @@ def _result(
         x_label="aspect",
         points=tuple(found),
         tables=(
-            Table(title="Accuracy", header=("aspect", *everything, f"{UNIFIED} minus {SINGLE}"), rows=rows, notes=(PAIRED,)),
+            Table(
+                title="Accuracy",
+                header=("aspect", *everything, f"{UNIFIED} minus {SINGLE}"),
+                rows=rows,
+                notes=(paired(PAIRWISE),),
+            ),
         ),
         notes=(
             READINGS,

@@ -19,7 +19,7 @@ from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
 from perse.results.result import Cell, Result, Table
 from perse.studies.frame.arms import Arm, LoadJudge, Source
-from perse.studies.frame.measuring import PAIRED, Condition, Measured, measure
+from perse.studies.frame.measuring import Condition, Measured, measure, paired
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import heading, words
 
@@ -126,7 +126,7 @@ def _result(asking: Asking, conditions: Sequence[Condition], missing: Sequence[s
                 title="Personalization gain: own profile minus another",
                 header=("who", "own minus", *found.headings),
                 rows=gains,
-                notes=(PAIRED,),
+                notes=(paired(found.metrics),),
             ),
             found.table("Each profile", "profile"),
         ),

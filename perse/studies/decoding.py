@@ -23,7 +23,7 @@ from perse.questions.pointwise import Pointwise
 from perse.records import Example, PointwiseExample
 from perse.results.result import Cell, Result, Table
 from perse.studies.frame.arms import Answers, Arm, LoadJudge
-from perse.studies.frame.measuring import PAIRED, READINGS
+from perse.studies.frame.measuring import READINGS, paired
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import (
     NOTHING,
@@ -194,7 +194,7 @@ def _result(
                 title=f"Differences in {heading(main)}: row minus column",
                 header=("way", *(way.name for way in ways)),
                 rows=square,
-                notes=(PAIRED,),
+                notes=(paired(POINTWISE),),
             ),
         ),
         notes=(

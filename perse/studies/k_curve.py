@@ -16,7 +16,7 @@ from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
 from perse.results.result import Cell, Result, Table
 from perse.studies.frame.arms import Arm, LoadJudge
-from perse.studies.frame.measuring import PAIRED, Condition, Measured, measure
+from perse.studies.frame.measuring import Condition, Measured, measure, paired
 from perse.studies.frame.retraining import ONE_TRAINING, Recipe, configs, identity, kinds_of_judge, trained
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import heading, verdict, words
@@ -99,7 +99,9 @@ def _result(asking: Asking, conditions: Sequence[Condition], ks: Sequence[int], 
         points=found.points,
         tables=(
             found.table("Each k", "k"),
-            Table(title=f"Gain over k = {low}", header=("who", "k", *found.headings), rows=gains, notes=(PAIRED,)),
+            Table(
+                title=f"Gain over k = {low}", header=("who", "k", *found.headings), rows=gains, notes=(paired(found.metrics),)
+            ),
         ),
         notes=(
             *found.notes,

@@ -18,7 +18,7 @@ from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
 from perse.results.result import Cell, Result, Table
 from perse.studies.frame.arms import Arm, LoadJudge
-from perse.studies.frame.measuring import PAIRED, Condition, Measured, measure
+from perse.studies.frame.measuring import Condition, Measured, measure, paired
 from perse.studies.frame.retraining import ONE_TRAINING, Recipe, configs, identity, kinds_of_judge, trained
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import heading, words
@@ -118,7 +118,7 @@ def _result(asking: Asking, conditions: Sequence[Condition], *, repeats: int, re
                 title=(f"Mean of {repeats} passes" if repeats > 1 else "One pass") + asked_only,
                 header=("who", "profile", *found.headings, f"sd of {heading(found.main)}"),
                 rows=tuple(rows),
-                notes=(PAIRED,),
+                notes=(paired(found.metrics),),
             ),
             found.table("All rows", "profile"),
         ),

@@ -8,7 +8,7 @@ from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.intervals import bootstrap_interval
 from perse.evaluation.stats.significance import paired_permutation
 from perse.evaluation.stats.unseen import of_correlations
-from perse.studies.frame.measuring import Measured
+from perse.studies.frame.measuring import Measured, paired
 from perse.studies.frame.summarizing import SharedResamples, minus, shown_apart, verdict
 
 READERS, TEXTS = 120, 4
@@ -107,3 +107,11 @@ def test_p_is_of_answers_exchanged_reader_by_reader_and_of_correlations_at_one_s
         np.zeros(240), one=right[0], other=right[1], reviewer=found.shared.reviewer, permutations=2000, seed=0,
     )  # fmt: skip
     assert of_pairs == exact["mean"].p
+
+
+def test_below_a_table_of_pairs_nothing_is_said_of_errors_and_ties_that_it_does_not_have() -> None:
+    scores, pairs = paired(("kendall", "mae")), paired(("accuracy",))
+    assert "a lower MAE is better" in scores and "ties count for neither" in scores
+    assert pairs.startswith("paired: the same pairs on both sides") and not any(
+        word in pairs for word in ("MAE", "Kendall", "resamples")
+    )

@@ -39,14 +39,21 @@ from perse.studies.frame.summarizing import (
 
 BASELINES = ("profile average", "copy the example")
 """What needs a profile and no judge."""
-PAIRED = (
-    "paired: the same items and the same resamples (of readers, and of texts where these are drawn, too) on both sides; a lower MAE is better; within: readers whose values "
-    "are constant are left out on each side by itself; each interval is looked at by itself, and nothing is adjusted for how many there are; a difference in Kendall tau-b may be one of ties alone: the answer looks at it again where ties count for neither"
-)
 READINGS = (
     "a judge's own row is the expected score (pairs: the likelier choice) of its distribution over the labels, or its label where it gave none; a row marked (label) is the "
     "answer that it gave, one random draw at a temperature above 0, as in the paper"
 )
+
+
+def paired(metrics: Sequence[str]) -> str:
+    """What stands below a table of differences in these metrics."""
+    alone = "each interval is looked at by itself, and nothing is adjusted for how many there are"
+    if "kendall" not in metrics:
+        return f"paired: the same pairs on both sides; {alone}"
+    return (
+        "paired: the same items and the same resamples (of readers, and of texts where these are drawn, too) on both sides; a lower MAE is better; within: readers whose values "
+        f"are constant are left out on each side by itself; {alone}; a difference in Kendall tau-b may be one of ties alone: the answer looks at it again where ties count for neither"
+    )
 
 
 @dataclass(frozen=True)
