@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from persum_worlds import write_table
 
 
 @pytest.fixture(scope="session")
@@ -56,3 +57,9 @@ def chained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     return path
+
+
+@pytest.fixture(scope="module")
+def toy_pianos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of 12 users who each review 8 of 10 products: 96 reviews, each with a history of 7."""
+    return write_table(tmp_path_factory.mktemp("amazon"), users=12)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from full_disks import hit_every_write
 from kills import Script, check_nothing_lost
+from persum_worlds import Scoring, write_table
 from test_per_mpst import PLOTS, Llama
-from test_persum import Scoring, write_table
 
 from perse.data.options import PointwiseOptions
 from perse.data.per_mpst import PerMpstOptions, build_per_mpst
