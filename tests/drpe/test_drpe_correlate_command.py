@@ -19,6 +19,7 @@ from vote_builders import Poll, texts_of
 from perse.drpe.correlation import published
 from perse.drpe.correlation.correlating import Correlations, correlate, least_p
 from perse.drpe.correlation.of_many import of_many
+from perse.drpe.correlation.said import of_least_p
 from perse.drpe.correlation.telling import answer, best_of
 from perse.drpe.documents import read_documents
 from perse.drpe.selection import select
@@ -341,6 +342,32 @@ def test_methods_of_one_correlation_agree_alike_and_one_that_is_constant_has_non
     assert told.startswith("one and twin, alike, agree most with people over 80 candidates of 20 documents")
     assert told.endswith("]; flat, whose scores do not vary, has none.")
     assert "there is no other method beside them." in of_scores({"one": first, "twin": first}, people)
+
+
+def test_what_knows_documents_and_none_of_their_candidates_is_said_not_to_agree_within_them() -> None:
+    generator = np.random.default_rng(0)
+    level, own = np.repeat(generator.normal(0, 3, 20), 4), generator.normal(size=80)
+    said = of_scores({"level": (level + generator.normal(size=80)).tolist()}, (level + own).tolist())
+    assert said.startswith("level agrees most") and " Within documents level is not shown to agree with people: " in said
+    assert "Within documents" not in of_scores(
+        {"knows": (own + generator.normal(size=80) / 9).tolist()}, (level + own).tolist()
+    )
+    both = of_scores({"level": level.tolist(), "again": level.tolist()}, (level + own).tolist())
+    assert " Within documents level and again are not shown to agree with people: undefined" in both
+
+
+def test_the_smallest_p_is_of_the_differences_that_have_one() -> None:
+    people = [float(score) for score in np.random.default_rng(0).normal(size=24)]
+    keys = [(f"d{n // 4}", f"s{n % 4}") for n in range(24)]
+    grades = {document: {s: people[n] for n, (d, s) in enumerate(keys) if d == document} for document, _ in keys}
+    given = documents(*(graded(name, of_one) for name, of_one in grades.items()))
+    columns = {"one": people, "two": [-score for score in people], "flat": [3.0] * 24}
+    scores = {name: dict(zip(keys, values, strict=True)) for name, values in columns.items()}
+    found = correlate(select(given, which="all"), scores, resamples=100, seed=0)
+    # Pooled and within documents, of one pair of methods: 2 exchanges of 2^6 are as far apart.
+    assert of_least_p(found) == [
+        "with 2 differences over 6 documents the smallest adjusted p there can be is 0.062, so none can be shown, however large it is: more documents, or fewer methods"
+    ]
 
 
 def test_a_p_that_is_above_the_level_is_not_rounded_to_it() -> None:

@@ -38,11 +38,12 @@ def notes(found: Correlations, baselines: Baselines | None) -> tuple[str, ...]:
 
 def of_least_p(found: Correlations) -> list[str]:
     """Whether a difference can be shown at all."""
-    least = least_p(found.documents, len(found.differences))
-    if not found.differences or least <= LEVEL:
+    told = [one for one in found.differences if one.p.p is not None]
+    least = least_p(found.documents, len(told))
+    if not told or least <= LEVEL:
         return []
     return [
-        f"with {len(found.differences)} differences over {found.documents} documents the smallest adjusted p there can be is {min(least, 1):.3f}, so none can be shown, "
+        f"with {len(told)} differences over {found.documents} documents the smallest adjusted p there can be is {min(least, 1):.3f}, so none can be shown, "
         "however large it is: more documents, or fewer methods"
     ]
 

@@ -87,7 +87,7 @@ def answer(found: Correlations) -> str:
     said = f"{first} {word} most with people {over}, with a pooled Pearson correlation of {in_words(of)}"
     others = [name for name in others if name not in alike]
     if not others:
-        return f"{said}; there is no other method beside {'it' if len(alike) == 1 else 'them'}."
+        return f"{said}; there is no other method beside {'it' if len(alike) == 1 else 'them'}.{_not_within(found, alike)}"
     shown = {one.minus if one.method == best else one.method for one in _of(found, best) if one.shown}
     constant = [name for name in others if there[name] is None]
     none = (
@@ -102,7 +102,8 @@ def answer(found: Correlations) -> str:
         if names
     ]
     told = "; ".join(f"{word} {_listed(names)}" for word, names in parts)
-    return f"{said}{none}. This is {told}." if told else f"{said}{none}."
+    whole = f"{said}{none}. This is {told}." if told else f"{said}{none}."
+    return f"{whole}{_not_within(found, alike)}"
 
 
 def _as_highest(found: Correlations, best: str) -> str:
@@ -111,6 +112,17 @@ def _as_highest(found: Correlations, best: str) -> str:
     if p is None or not found.rows[best].mean["pooled"]["pearson"].above_zero:
         return ""
     return f" (as the highest of {len(found.rows)} p = {p_shown(p)}: so many that have nothing to do with people may come to as much)"
+
+
+def _not_within(found: Correlations, best: Sequence[str]) -> str:
+    """That what agrees most, pooled, is not shown to know one candidate of a document from another; a sentence, or nothing."""
+    silent = [name for name in best if "within" in found.rows[name].mean and not found.agrees(name, "within")]
+    if not silent:
+        return ""
+    values = _listed([in_words(found.rows[name].mean["within"]["pearson"]) for name in silent])
+    return (
+        f" Within documents {_listed(silent)} {'is' if len(silent) == 1 else 'are'} not shown to agree with people: {values}."
+    )
 
 
 def _elsewhere(found: Correlations) -> str:
