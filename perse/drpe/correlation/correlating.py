@@ -26,7 +26,7 @@ from perse.evaluation.comparing.paired import PairedDifference
 from perse.evaluation.comparing.results import LEVEL as SIGNIFICANT
 from perse.evaluation.stats.correlation import COEFFICIENTS, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.significance import Permutation, holm, paired_permutation
+from perse.evaluation.stats.significance import Permutation, holm, paired_permutation, standardised
 from perse.evaluation.stats.within import vary_in_all
 from perse.results.result import Estimate
 
@@ -181,23 +181,17 @@ def _exchanged(
 
     if not chosen.any():
         return Permutation(reason="undefined (no document in which both vary)")
-    sides = (_standard(side[chosen]) for side in (one, other))
     found = paired_permutation(
         column,
         people[chosen],
-        one=next(sides),
-        other=next(sides),
+        one=one[chosen],
+        other=other[chosen],
         reviewer=document[chosen],
         permutations=PERMUTATIONS,
         seed=seed,
+        scaled=standardised,
     )[of]
     return found if found.reason is None else Permutation(reason=found.reason.replace("reviewer", "document"))
-
-
-def _standard(values: FloatArray) -> FloatArray:
-    spread = float(values.std())
-    apart: FloatArray = values - values.mean()
-    return apart / spread if spread > 0 else apart
 
 
 def coefficients(people: FloatArray, scores: FloatArray, *, system: IntArray, draws: Bootstrap) -> Coefficients:

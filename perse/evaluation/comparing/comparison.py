@@ -39,7 +39,7 @@ from perse.evaluation.stats.estimates import EVEN, SCORE_COLUMNS, SKIPPING, Boot
 from perse.evaluation.stats.intervals import Behind, unless_alike
 from perse.evaluation.stats.resamples import Resamples
 from perse.evaluation.stats.results import Resample
-from perse.evaluation.stats.significance import Columns, Permutation, holm, paired_permutation, standardised, williams
+from perse.evaluation.stats.significance import Columns, Permutation, as_given, holm, paired_permutation, standardised, williams
 from perse.evaluation.stats.unseen import farthest, joined, none_of
 from perse.evaluation.stats.within import vary_in_all
 from perse.judgement import Judgement, Status
@@ -319,7 +319,6 @@ def _contrasts_of(
     """`names` of these rows, (n,)."""
     gold, reviewer = gold[rows], bootstrap.resamples.reviewer[rows]
     given = given[0][rows], given[1][rows]
-    alike = standardised(given[0]), standardised(given[1])
     columns = _columns(names)
     once = Bootstrap(Resamples(reviewer, np.ones((bootstrap.reviewers, 1), dtype=np.float32)))
     again = Bootstrap(bootstrap.resamples.only(rows))
@@ -327,16 +326,18 @@ def _contrasts_of(
     resampled = [columns(again, gold, side) for side in given]
     behind = _behind(names, again, gold, given)
     exchanged: dict[str, Permutation] = {}
-    as_given = tuple(name for name in names if name in (MAE, "accuracy"))
-    for asked, exchange in ((as_given, given), (tuple(name for name in names if name not in as_given), alike)):
+    of_items = tuple(name for name in names if name in (MAE, "accuracy"))
+    others = tuple(name for name in names if name not in of_items)
+    for asked, scaled in ((of_items, as_given), (others, standardised)):
         exchanged |= paired_permutation(
             _columns(asked),
             gold,
-            one=exchange[0],
-            other=exchange[1],
+            one=given[0],
+            other=given[1],
             reviewer=reviewer,
             permutations=permutations,
             seed=seed,
+            scaled=scaled,
         )
     nothing = NOTHING_ORDERED if set(names) <= SKIPPING else NOTHING_ANSWERED
     contrasts = []

@@ -53,7 +53,8 @@ SCORE_COLUMNS = (
 SKIPPING = frozenset(f"within_{name}" for name in COEFFICIENTS)
 """Those that skip constant reviewers."""
 _OF_COLUMN = {prefix + name: name for prefix in WITHIN for name in COEFFICIENTS}
-_SAME = 1e-9
+_SAME, _HARDLY = 1e-9, 0.05
+"""What is no difference: of numbers, and of the largest there is. Distributions of two decimals, or weights in bfloat16, put expected scores that far apart."""
 
 
 @dataclass(frozen=True)
@@ -285,7 +286,7 @@ class Bootstrap:
         self, interval: Interval, name: str, gold: FloatArray, *, sides: Sequence[tuple[float, FloatArray]]
     ) -> Interval:
         """The interval of a difference, or none where it leaves out 0 and fewer than 10 readers, or texts where these are drawn, make it: to
-        the others both sides say the same, or within readers order the same.
+        the others both sides say the same, or within readers order the same, but for a twentieth of what they are furthest apart (`_HARDLY`).
 
         Resamples know of these few alone: between two equal judges, intervals left out 0 in up to 13 of 100 worlds (benchmarks/few_differ.py).
 
@@ -294,12 +295,11 @@ class Bootstrap:
         """
         if interval.low is None or interval.high is None or interval.low <= 0 <= interval.high:
             return interval
-        apart = np.abs(np.sum([weight * said for weight, said in sides], axis=0)) > _SAME
+        apart = _apart([weight * said for weight, said in sides])
         makers = len(np.unique(self.reviewer[apart]))
         if name in _OF_COLUMN:
             every = [(weight, within_every_reviewer(gold, said, self.reviewer)[_OF_COLUMN[name]]) for weight, said in sides]
-            own = np.sum([weight * np.nan_to_num(one.values) for weight, one in every], axis=0)
-            makers = int(np.count_nonzero(np.abs(own) > _SAME))
+            makers = int(_apart([weight * np.nan_to_num(one.values) for weight, one in every]).sum())
         item = None if name.startswith("between_") else self.resamples.item
         texts = None if item is None else len(np.unique(item[apart]))
         return self._too_few(makers, texts) or interval
@@ -405,6 +405,13 @@ class Bootstrap:
         total, number = rows.sums(np.stack([kept, np.ones_like(kept)]))
         value = float(kept.mean()) if len(kept) else None
         return _Value(value, divide(total, number), len(kept), len(np.unique(rows.reviewer)), of_items=True)
+
+
+def _apart(weighted: Sequence[FloatArray]) -> BoolArray:
+    """(n,) where the sum of weighted sides, (n,) each, is more than `_HARDLY` anything; NaN is nothing."""
+    sizes = np.abs(np.nan_to_num(np.sum(weighted, axis=0)))
+    apart: BoolArray = sizes > max(_SAME, _HARDLY * float(sizes.max(initial=0.0)))
+    return apart
 
 
 def _pooled(gold: FloatArray, predicted: FloatArray, resamples: Resamples, names: tuple[str, ...]) -> dict[str, FloatArray]:

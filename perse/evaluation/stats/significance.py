@@ -24,10 +24,16 @@ from perse.evaluation.stats.resamples import Resamples
 from perse.identity import draw
 
 UNDEFINED = "undefined (one of the values is)"
+_SAME = 1e-9
 _ROUNDING = 1e-11  # sums of the same numbers in another order differ by less
 
 Columns = Callable[[Bootstrap, FloatArray, FloatArray], Mapping[str, FloatArray]]
 """Statistics by name of gold and predicted scores, in each resample, (R,): as `Bootstrap.resampled_scores`."""
+
+
+def as_given(values: FloatArray) -> FloatArray:
+    """What is exchanged where it is not `standardised`."""
+    return values
 
 
 @dataclass(frozen=True)
@@ -49,19 +55,22 @@ def paired_permutation(
     reviewer: IntArray,
     permutations: int,
     seed: int,
+    scaled: Callable[[FloatArray], FloatArray] = as_given,
 ) -> dict[str, Permutation]:
     """How often the absolute difference of a statistic is at least as large when answers are exchanged by reviewer.
 
-    All 2^C exchanges are counted when there are at most `permutations` of them, else so many are drawn. An exchange that
-    leaves the statistic undefined counts as a large difference, which makes p conservative.
+    Reviewers to whom both say the same stay: to exchange their answers changes nothing but the scale that these were brought to. All 2^D exchanges of
+    the D others are counted when there are at most `permutations` of them, else so many are drawn. An exchange that leaves the statistic undefined counts as
+    a large difference, which makes p conservative.
 
     Args:
         columns: the statistics, such as `Bootstrap.resampled_scores`.
         gold: true scores, (n,).
-        one, other: what the two judges predict, (n,), no NaN.
+        one, other: what the two judges predict, (n,).
         reviewer: whose item it is, as an integer.
         permutations: exchanges to draw.
         seed: of the draw.
+        scaled: what is done to each side before answers are exchanged, such as `standardised`.
     Returns:
         one for each of `columns`, of the same exchanges.
     """
@@ -70,13 +79,19 @@ def paired_permutation(
         raise ValueError(f"gold, predictions and reviewers must be as many, found {sorted(lengths)}")
     reviewers, who = np.unique(reviewer, return_inverse=True)
     size = len(reviewers)
-    exact = 2**size <= permutations
-    exchanged = _all_exchanges(size) if exact else _drawn_exchanges(size, permutations, seed=seed)
+    same = np.isclose(one, other, rtol=0, atol=_SAME, equal_nan=True)
+    differ = np.flatnonzero(np.bincount(who[~same], minlength=size))
+    exact = 2 ** len(differ) <= permutations
+    exchanged = np.zeros((2 ** max(0, len(differ) - 1) if exact else permutations + 1, size), dtype=bool)
+    exchanged[:, differ] = (
+        _all_exchanges(len(differ)) if exact else _drawn_exchanges(size, permutations, seed=seed, among=differ)
+    )
     swapped = exchanged.astype(np.float32).T  # (C, M)
     twice = np.concatenate([who, who + size]).astype(np.int64)
     halves = np.concatenate([1 - swapped, swapped]), np.concatenate([swapped, 1 - swapped])  # (2C, M) each
     of_one, of_other = (
-        columns(Bootstrap(Resamples(twice, half)), np.tile(gold, 2), np.concatenate([one, other])) for half in halves
+        columns(Bootstrap(Resamples(twice, half)), np.tile(gold, 2), np.concatenate([scaled(one), scaled(other)]))
+        for half in halves
     )
     return {name: _count(of_one[name] - of_other[name], reviewers=size, exact=exact) for name in of_one}
 
@@ -93,22 +108,22 @@ def _count(differences: FloatArray, *, reviewers: int, exact: bool) -> Permutati
 
 
 def _all_exchanges(size: int) -> BoolArray:
-    """(2^(C - 1), C); empty without reviewers.
-
-    The first reviewer's answers stay: exchanging those of all the others instead only negates the difference.
-    """
+    """(2^(D - 1), D): the first one's answers stay, since exchanging those of all the others instead only negates the difference."""
     if not size:
-        return np.zeros((0, 0), dtype=bool)
+        return np.zeros((1, 0), dtype=bool)
     numbers = np.arange(2 ** (size - 1))[:, None]
     bits: BoolArray = (numbers >> np.arange(size - 1)) & 1 == 1
     return np.concatenate([np.zeros((len(bits), 1), dtype=bool), bits], axis=1)
 
 
-def _drawn_exchanges(size: int, permutations: int, *, seed: int) -> BoolArray:
-    """(m + 1, C): none exchanged, then `permutations` draws; so that the mean of "as large" is (b + 1) / (m + 1)."""
+def _drawn_exchanges(size: int, permutations: int, *, seed: int, among: IntArray) -> BoolArray:
+    """(m + 1, D): none exchanged, then `permutations` draws of C of which `among`, (D,), count; so that the mean of "as large" is (b + 1) / (m + 1).
+
+    The first one's answers stay here, too.
+    """
     generator = np.random.default_rng(draw(seed, "reviewers", "paired permutation").getrandbits(128))
-    drawn: BoolArray = generator.integers(0, 2, size=(permutations, size), dtype=np.int8) == 1
-    return np.concatenate([np.zeros((1, size), dtype=bool), drawn])
+    drawn = (generator.integers(0, 2, size=(permutations, size), dtype=np.int8) == 1)[:, among]
+    return np.concatenate([np.zeros((1, len(among)), dtype=bool), drawn ^ drawn[:, :1]])
 
 
 def standardised(values: FloatArray) -> FloatArray:

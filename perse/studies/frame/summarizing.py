@@ -37,7 +37,7 @@ from perse.evaluation.stats.correlation import COEFFICIENTS, BoolArray, Conventi
 from perse.evaluation.stats.estimates import EVEN, Bootstrap
 from perse.evaluation.stats.intervals import Behind
 from perse.evaluation.stats.shares import counted_alike, share_note
-from perse.evaluation.stats.significance import paired_permutation, standardised
+from perse.evaluation.stats.significance import as_given, paired_permutation, standardised
 from perse.evaluation.stats.unseen import of_errors
 from perse.evaluation.stats.within import within_every_reviewer
 from perse.evaluation.verdict import ON_THESE_TEXTS
@@ -133,7 +133,6 @@ class SharedResamples:
     def exchanged(self, metric: str, one: FloatArray, other: FloatArray, *, seed: int) -> float | None:
         """p of `metric` ("accuracy" or a coefficient), two-sided: the two exchanged reader by reader, correlations at one mean and spread, as in `perse compare`."""
         of_items = metric == "accuracy"
-        sides = (one, other) if of_items else (standardised(one), standardised(other))
 
         def columns(exchanges: Bootstrap, gold: FloatArray, given: FloatArray) -> dict[str, FloatArray]:
             everything = np.ones(len(given), dtype=bool)
@@ -144,11 +143,12 @@ class SharedResamples:
         return paired_permutation(
             columns,
             np.zeros(len(one)) if of_items else self.gold,
-            one=sides[0],
-            other=sides[1],
+            one=one,
+            other=other,
             reviewer=self.reviewer,
             permutations=PERMUTATIONS,
             seed=seed,
+            scaled=as_given if of_items else standardised,
         )[metric].p
 
     def macro(self, terms: Terms, groups: Sequence[BoolArray]) -> Estimate:

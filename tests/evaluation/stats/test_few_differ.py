@@ -35,6 +35,18 @@ def test_a_difference_that_nine_readers_make_is_not_shown_and_one_of_ten_is(name
     assert BY_READERS.unless_few_differ(UNCLEAR, name, GOLD, sides=sides) == UNCLEAR
 
 
+@pytest.mark.parametrize("name", ["kendall", "mae"])
+def test_a_reader_whose_answers_are_hardly_apart_makes_no_difference(name: str) -> None:
+    """Distributions of two decimals put expected scores some hundredths apart."""
+    jitter = np.random.default_rng(0).uniform(-0.02, 0.02, len(GOLD))
+    sides = ((1.0, right_for(9) + jitter), (-1.0, WRONG))
+    assert BY_READERS.unless_few_differ(SHOWN, name, GOLD, sides=sides).reason == "undefined (rests on few reviewers)"
+    alone = ((1.0, WRONG + jitter), (-1.0, WRONG))
+    assert BY_READERS.unless_few_differ(SHOWN, name, GOLD, sides=alone) == SHOWN, (
+        "of many that are all hardly apart it is theirs"
+    )
+
+
 def test_within_readers_it_is_made_by_those_whose_texts_are_ordered_otherwise() -> None:
     """Another number for all of a reader's texts orders none of them otherwise."""
     moved = right_for(9) + READER

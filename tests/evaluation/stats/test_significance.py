@@ -211,3 +211,23 @@ def test_exchanges_are_all_counted_where_there_are_no_more_than_asked_for() -> N
     gold, one, other, reviewer = np.arange(3.0), np.array([0.0, 1.1, 2.5]), np.array([0.3, 1.2, 2.0]), np.arange(3)
     exact = [permuted(gold, one, other, reviewer, permutations=n, names=("mae",))["mae"].exact for n in (7, 8, 9)]
     assert exact == [False, True, True]
+
+
+@pytest.mark.parametrize("permutations", [100, 2000])
+def test_of_readers_to_whom_both_say_the_same_the_exchange_makes_no_p_smaller(permutations: int) -> None:
+    """Five of 30 are told the truth by one side: of 32 ways to exchange them, none and all are as far apart. The answers of the others, brought to
+    another scale on each side, would be exchanged as if they differed."""
+    generator = np.random.default_rng(0)
+    reviewer = np.repeat(np.arange(30), 6)
+    gold, other = generator.normal(size=(2, 180))
+    one = np.where(reviewer < 5, gold, other)
+
+    def columns(drawn: Bootstrap, true: FloatArray, said: FloatArray) -> dict[str, FloatArray]:
+        return {name: drawn.resampled(name, true, said) for name in ("kendall", "pearson")}
+
+    asked = {"one": one, "other": other, "reviewer": reviewer, "permutations": permutations, "seed": 0}
+    found = paired_permutation(columns, gold, **asked, scaled=standardised)  # type: ignore[arg-type]
+    assert found["kendall"] == Permutation(p=2 / 32, exact=True)
+    assert found["pearson"].exact and (found["pearson"].p or 0) >= 2 / 32
+    asked["other"] = one
+    assert paired_permutation(columns, gold, **asked)["kendall"] == Permutation(p=1.0, exact=True)  # type: ignore[arg-type]
