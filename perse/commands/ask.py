@@ -186,5 +186,5 @@ def show_judgement(console: Console, judgement: Judgement) -> None:
     if stacked := judgement.stacked:
         lacking = f" (without {', '.join(IN_WORDS.get(one, one) for one in stacked.without)})" if stacked.without else ""
         console.print(
-            f"with the numbers that need no judge: expected [bold]{stacked.expected:.1f}[/bold]{escape(printable(lacking))}"
+            f"with the numbers that need no judge: expected [bold]{stacked.expected:.1f}[/bold]{escape(printable(lacking))}; whether the judge adds to them, or they to it, perse fit says"
         )

@@ -94,11 +94,14 @@ class Journal:
         shown = _typed(words, None if told is None else str(told))
         place = self.folder / makes if makes else told
         before = next((ran for ran in self.kept.ran if ran.words == words), None)
-        if before is not None and (place is None or place.is_file()):
+        if before is not None and all(made.is_file() for made in (place, told) if made is not None):
             self.say(f"done before: {before.shown}")
             return
-        if self.kept.begun == words and words[0] in MADE_WHOLE and place is not None:
-            self._keep_unnoted(place)
+        if words[0] in MADE_WHOLE and place is not None:
+            if before is not None and told is not None:
+                self._keep_aside(place, f"{told.name}, which tells of it, is gone")
+            elif self.kept.begun == words:
+                self._keep_aside(place, "nobody noted that it was finished")
         self.say(f"\n$ {shown}")
         self.keep(begun=words, ran=tuple(ran for ran in self.kept.ran if ran.words != words))
         began = time.monotonic()
@@ -128,13 +131,12 @@ class Journal:
             first = answer.strip().partition("\n\n")[0]
             self.say(f"{' '.join(first.split())}\ntables: {told}")
 
-    def _keep_unnoted(self, place: Path) -> None:
-        """What a command left whose quickstart was killed, so that nobody noted its end, is made again; a person may have put something there since."""
+    def _keep_aside(self, place: Path, why: str) -> None:
+        """What a command left that is to be made again, as of one whose quickstart was killed, so that nobody noted its end; a person may have put something
+        there since."""
         made = place.parent if place.name == MANIFEST else place
         if os.path.lexists(made):
-            self.say(
-                f"\n{made} is there, and nobody noted that it was finished: it is kept as {keep(made).name}, and made again"
-            )
+            self.say(f"\n{made} is there, and {why}: it is kept as {keep(made).name}, and made again")
 
     def _run(self, words: Sequence[str], *, kept: bool) -> tuple[int, str]:
         """The exit code of a command and, where it is to be kept, what it answered."""

@@ -91,7 +91,7 @@ def understand(reviews: Path, texts: Path | None, columns: Mapping[str, str]) ->
         _leave_to_review(found, own)
         joined = _joined(texts, rows, names, columns, own, found)
         found["item_id"] = joined.by
-    if "score" not in found and (score := _scores(rows, names, found)):
+    if "score" not in found and (score := _scores(reviews, rows, names, found)):
         found["score"] = score
     if "review" not in found and (review := _review(reviews, rows, names, found, joined)):
         found["review"] = review
@@ -259,15 +259,21 @@ def _leave_to_review(found: dict[str, str], own: Mapping[str, str]) -> None:
         found.setdefault("review", text)
 
 
-def _scores(rows: Rows, names: Sequence[str], found: Mapping[str, str]) -> str | None:
-    """The one column that is numbers, few of them different; None where there are several."""
+def _scores(path: Path, rows: Rows, names: Sequence[str], found: Mapping[str, str]) -> str | None:
+    """The one column that is numbers, few of them different; None where there is none.
+
+    Raises:
+        BadInput: there are several.
+    """
     able = []
     for name in names:
         values = [value for row in rows if (value := _shown(row.get(name)))]
         numbers = [value for value in values if _is_number(value)]
         if name not in found.values() and len(numbers) >= 0.9 * max(1, len(values)) and 1 < len(set(numbers)) <= 101:
             able.append(name)
-    return able[0] if len(able) == 1 else None
+    if len(able) > 1:
+        raise BadInput(f"{path}: several columns could be the score: {named_columns(able)}; give --map score=COLUMN")
+    return able[0] if able else None
 
 
 def _review(path: Path, rows: Rows, names: Sequence[str], found: Mapping[str, str], joined: Joined | None) -> str | None:

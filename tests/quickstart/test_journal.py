@@ -296,3 +296,29 @@ def test_ctrl_c_in_a_command_stops_the_quickstart(files: dict[str, Path], tmp_pa
     with pytest.raises(KeyboardInterrupt):
         journal.once("train")
     assert journal.kept.ran == ()
+
+
+def test_either_of_what_a_step_leaves_is_made_again_where_it_is_gone(files: dict[str, Path], tmp_path: Path) -> None:
+    told: list[str] = []
+    journal = opened(tmp_path / "out", files, 10, told.append)
+    made, kept = tmp_path / "out" / "stacking.json", tmp_path / "out" / "fit.txt"
+    runs: list[int] = []
+
+    def run(words: Sequence[str], answer: IO[bytes] | None) -> int:
+        assert answer is not None and not made.exists(), "perse fit replaces nothing"
+        answer.write(b"Adds.\n")
+        made.write_text(str(len(runs)))
+        runs.append(0)
+        return 0
+
+    journal.run = run
+    for _ in range(2):
+        journal.once("fit", makes=made.name, into=kept.name)
+    assert len(runs) == 1 and kept.read_text() == "Adds.\n"
+    kept.unlink()
+    journal.once("fit", makes=made.name, into=kept.name)
+    assert len(runs) == 2 and kept.read_text() == "Adds.\n" and made.read_text() == "1"
+    assert any("fit.txt, which tells of it, is gone: it is kept as " in one for one in told)
+    made.unlink()
+    journal.once("fit", makes=made.name, into=kept.name)
+    assert len(runs) == 3 and made.read_text() == "2"

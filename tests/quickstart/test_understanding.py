@@ -105,6 +105,12 @@ def test_columns_that_no_name_tells_are_told_by_their_values(tmp_path: Path) -> 
     assert found.description.fields == {"reviewer_id": "user", "item_id": "what", "score": "mark", "review": "opinion"}
     assert found.texts is not None and (found.texts.item_id, found.texts.text) == ("key", "story")
     assert built(found.build, tmp_path / "set") == ALL
+    two = written(
+        tmp_path / "two.csv", ["user", "what", "mark", "opinion", "helpful"], [[*row, at % 5] for at, row in enumerate(rows)]
+    )
+    with pytest.raises(BadInput, match=r"several columns could be the score: mark, helpful; give --map score=COLUMN"):
+        understand(two, theirs, {})
+    assert understand(two, theirs, {"score": "mark"}).description.fields["score"] == "mark"
 
 
 def test_reviews_that_carry_their_texts_need_no_other_file(tmp_path: Path) -> None:

@@ -20,8 +20,11 @@ from perse.evaluation.stats.correlation import (
 )
 from perse.evaluation.stats.departures import KNOWN, Departures, departing, departures, departures_within
 from perse.evaluation.stats.intervals import (
+    FEW_TEXTS,
     FEWEST_REVIEWERS,
+    FEWEST_TEXTS,
     RESTS_ON_FEW,
+    RESTS_ON_FEW_TEXTS,
     Behind,
     bootstrap_interval,
     too_few,
@@ -133,7 +136,9 @@ class Bootstrap:
         """Why a value that these stand behind has no interval; None if they are enough."""
         if reviewers < FEWEST_REVIEWERS <= len(np.unique(self.resamples.reviewer)):
             return Interval(reason=RESTS_ON_FEW)
-        return too_few(reviewers, texts=texts)
+        found, item = too_few(reviewers, texts=texts), self.resamples.item
+        some = found is not None and found.reason == FEW_TEXTS and item is not None and len(np.unique(item)) >= FEWEST_TEXTS
+        return Interval(reason=RESTS_ON_FEW_TEXTS) if some else found
 
     def mean(self, values: FloatArray, chosen: BoolArray) -> Estimate:
         """Mean of `values`, (n,), over the `chosen` rows, (n,)."""

@@ -41,6 +41,8 @@ RESTS_ON_FEW = "undefined (rests on few reviewers)"
 FEWEST_TEXTS = FEWEST_REVIEWERS
 """Fewest texts for an interval that also speaks of other texts."""
 FEW_TEXTS = "undefined (few texts)"
+RESTS_ON_FEW_TEXTS = "undefined (rests on few texts)"
+"""There are more, but fewer than 10 decide the value: of the others the same is said throughout, or on both sides of a difference."""
 ALIKE = "undefined (the same in every resample)"
 """Of a mean or a table whose items, or readers, are all alike."""
 LEVEL = 0.95

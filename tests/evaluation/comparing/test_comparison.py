@@ -264,7 +264,7 @@ def test_a_judge_that_says_something_else_of_few_texts_alone_has_no_interval_tha
     both = compared({"few": few, "other": other}, examples, metrics=["kendall"], resample="two-way")
     found = next(one for one in both.pairings if not one.baseline).contrasts[0]
     assert found.difference is not None and (found.reviewers, found.texts) == (20, 4)
-    assert found.interval.reason == "undefined (few texts)" and found.better is None
+    assert found.interval.reason == "undefined (rests on few texts)" and found.better is None
     by_readers = compared({"few": few, "other": other}, examples, metrics=["kendall"], resample="reviewers")
     assert by_readers.pairings[0].contrasts[0].interval.low is not None
 

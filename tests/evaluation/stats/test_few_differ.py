@@ -57,7 +57,7 @@ def test_within_readers_it_is_made_by_those_whose_texts_are_ordered_otherwise() 
     assert BY_READERS.unless_few_differ(SHOWN, "kendall", GOLD, sides=sides) == SHOWN
 
 
-@pytest.mark.parametrize(("differ", "reason"), [(9, "undefined (few texts)"), (10, None)])
+@pytest.mark.parametrize(("differ", "reason"), [(9, "undefined (rests on few texts)"), (10, None)])
 def test_where_texts_are_drawn_ten_of_them_make_it_but_between_readers(differ: int, reason: str | None) -> None:
     reader, item = np.repeat(np.arange(20), 20), np.tile(np.arange(20), 20)
     bootstrap = Bootstrap.over(reader, resamples=200, seed=0, item=item)
