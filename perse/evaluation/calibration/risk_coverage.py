@@ -36,6 +36,27 @@ def equally_sure(sureness: FloatArray) -> bool:
     return len(np.unique(np.round(sureness, _DIGITS))) < 2
 
 
+def by_what_is_said(said: FloatArray, sureness: FloatArray) -> FloatArray:
+    """(n,) how sure the judge is where it says about that score: what the score alone tells of sureness, which near an end of the scale is large only because
+    it is an end.
+
+    The straight line between the two other answers whose scores lie next to it, so that a judge whose sureness follows from the score has the same order,
+    and what its own sureness says beside that is in it of others only.
+
+    Args:
+        said: (n,) expected scores.
+    """
+    if len(said) < 2:
+        return sureness.copy()
+    order = np.argsort(said, kind="stable")
+    x, y = said[order], sureness[order]
+    gap = x[2:] - x[:-2]
+    share = np.divide(x[1:-1] - x[:-2], gap, out=np.full(len(gap), 0.5), where=gap > 0)
+    told = np.empty_like(y)
+    told[order] = np.concatenate([y[1:2], y[:-2] + share * (y[2:] - y[:-2]), y[-2:-1]])
+    return told
+
+
 def area(risk: FloatArray, sureness: FloatArray, *, weights: FloatArray) -> FloatArray:
     """The area under the risk of what is kept.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.calibration.risk_coverage import SHARES, area, curve, entropy, equally_sure, kept
+from perse.evaluation.calibration.risk_coverage import SHARES, area, by_what_is_said, curve, entropy, equally_sure, kept
 from perse.evaluation.predictions import expected_value
 from perse.evaluation.stats.accuracy import likeliest_correct
 from perse.evaluation.stats.correlation import FloatArray
@@ -31,6 +31,14 @@ from perse.studies.frame.summarizing import SharedResamples, crossed_note, with_
 
 NAMES = {"entropy": "entropy", "largest": "largest probability", "order_gap": "order gap"}
 RANDOM, ORACLE = "random order", "oracle order"
+HARDLY_MORE = 0.1
+"""Of what sureness gains: what the scores said do not tell of it is less than that by chance, since the answers next to one say another score."""
+_NO_MORE = ", which is not shown to be more than the scores that it says tell"
+BY_SAID = "by its scores minus judge's"
+_OF_SAID = (
+    f"{BY_SAID}: the area in the order of how sure it is on average where it says about such a score, minus the judge's; near an end of the scale any judge is surer, "
+    "and right more often where most scores lie there"
+)
 ALIKE = 0.25
 """Of their standard deviation. Of values that spread evenly (normal, exponential) a fifth to a quarter lie so near to the middle one; more than half do only
 where a few others, far off, make nearly all of the variance. Expected scores never repeat, so that none of their errors is the same as another."""
@@ -56,6 +64,8 @@ class Answers:
     """What the risk is: "mae" (of the expected score, else of the label), or "error" (share of wrong choices)."""
     examples: tuple[Example, ...]
     """What was asked, item by item: whose it is, and which texts readers share."""
+    said: FloatArray | None = None
+    """(n,) the expected scores; None of choices."""
     worst: FloatArray | None = None
     """(n,) the error that each item could have had with the lowest or the highest of all true and predicted scores; None of choices."""
 
@@ -65,8 +75,8 @@ class Answers:
         rows = np.array([place[one] for one in ids], dtype=np.int64)
         sureness = {name: values[rows] for name, values in self.sureness.items()}
         examples = tuple(self.examples[n] for n in rows)
-        worst = None if self.worst is None else self.worst[rows]
-        return Answers(tuple(ids), self.risk[rows], sureness, self.asked, self.metric, examples, worst)
+        said, worst = (None if values is None else values[rows] for values in (self.said, self.worst))
+        return Answers(tuple(ids), self.risk[rows], sureness, self.asked, self.metric, examples, said, worst)
 
 
 def answers_of(examples: Sequence[Example], judgements: Sequence[Judgement]) -> Answers:
@@ -75,7 +85,7 @@ def answers_of(examples: Sequence[Example], judgements: Sequence[Judgement]) -> 
     referenced = [example for example in examples if example.reference is not None and example.id in given]
     answered = [(example, given[example.id]) for example in referenced if given[example.id].status is Status.OK]
     chosen = any(isinstance(example.reference, ChoiceReference) for example in referenced)
-    worst = None
+    said = worst = None
     if chosen:
         right = likeliest_correct([_choice(example) for example, _ in answered], [judgement for _, judgement in answered])
         risk = 1 - right
@@ -94,7 +104,9 @@ def answers_of(examples: Sequence[Example], judgements: Sequence[Judgement]) -> 
     if told and all(judgement.order_gap is not None for judgement in told):
         sureness["order_gap"] = np.array([-(judgement.order_gap or 0.0) for judgement in told])
     kept = tuple(example for example, _ in answered)
-    return Answers(tuple(one.id for one in kept), risk, sureness, len(referenced), "error" if chosen else "mae", kept, worst)
+    return Answers(
+        tuple(one.id for one in kept), risk, sureness, len(referenced), "error" if chosen else "mae", kept, said, worst
+    )
 
 
 def _spread(judgements: Sequence[Judgement]) -> FloatArray:
@@ -137,12 +149,23 @@ def risk_coverage(judges: Mapping[str, Answers], *, seed: int = 0, resamples: in
             areas = _areas(answers, values, bootstrap)
             rows.append((name, order, *areas))
             if place == 0:
-                said.append(_sentence(name, order, answers, values, areas[-1]))
+                said.append(_sentence(name, order, answers, values, *areas[3:]))
         points += _points(f"{name}, {RANDOM}", answers, np.zeros_like(answers.risk), bootstrap, baseline=True)
         points += _points(f"{name}, {ORACLE}", answers, -answers.risk, bootstrap, baseline=True)
         shares.append(_share_table(name, points[before:], error))
-    header = ("judge", "surest first by", "area (AURC)", RANDOM, ORACLE, "random minus judge's")
-    area_notes = (f"the area: {error} among the answers at least as sure as one drawn at random, averaged; lower is better",)
+    header = (
+        "judge",
+        "surest first by",
+        "area (AURC)",
+        RANDOM,
+        ORACLE,
+        "random minus judge's",
+        *([BY_SAID] if first.said is not None else []),
+    )
+    area_notes = (
+        f"the area: {error} among the answers at least as sure as one drawn at random, averaged; lower is better",
+        *([_OF_SAID] if first.said is not None else []),
+    )
     found = Result(
         name="risk-coverage",
         asks="Does the judge know when it does not know: is its error smaller among the answers that it is surest of?",
@@ -191,18 +214,25 @@ def _common(judges: Mapping[str, Answers]) -> tuple[dict[str, Answers], tuple[st
 
 
 def _areas(answers: Answers, sureness: FloatArray, bootstrap: Bootstrap) -> list[Estimate]:
-    """The areas by sureness, in random and in the oracle's order, and by how much the first is below the second."""
+    """The areas by sureness, in random and in the oracle's order; by how much the first is below the second and, of scores, below that by what was
+    said alone."""
+    nothing = np.zeros_like(answers.risk)
+    told = nothing if answers.said is None else by_what_is_said(answers.said, sureness)
 
     def of(weights: FloatArray) -> FloatArray:
-        orders = (sureness, np.zeros_like(answers.risk), -answers.risk)
-        ours, chance, best = (area(answers.risk, order, weights=weights) for order in orders)
-        return np.stack([ours, chance, best, chance - ours], axis=1)
+        ours, chance, best, number = (
+            area(answers.risk, order, weights=weights) for order in (sureness, nothing, -answers.risk, told)
+        )
+        return np.stack([ours, chance, best, chance - ours, number - ours], axis=1)
 
-    *areas, apart = estimates(of, bootstrap, items=(len(answers.ids),) * 4)
+    *areas, apart, more = estimates(of, bootstrap, items=(len(answers.ids),) * 5)
     areas = [_with_unseen(one, answers) for one in areas]
+    gains = [apart] if answers.said is None else [apart, more]
     if equally_sure(sureness):
-        return [*areas, Estimate(value=None, interval=Interval(reason=EQUALLY_SURE), items=len(answers.ids), difference=True)]
-    return [*areas, apart.model_copy(update={"interval": _unless_few(apart.interval, answers.risk, sureness, bootstrap)})]
+        none = Estimate(value=None, interval=Interval(reason=EQUALLY_SURE), items=len(answers.ids), difference=True)
+        return [*areas, *(none for _ in gains)]
+    few = [_unless_few(one.interval, answers.risk, sureness, bootstrap) for one in gains]
+    return [*areas, *(one.model_copy(update={"interval": interval}) for one, interval in zip(gains, few, strict=True))]
 
 
 def _unless_few(interval: Interval, risk: FloatArray, sureness: FloatArray, bootstrap: Bootstrap) -> Interval:
@@ -247,15 +277,33 @@ def _share_table(name: str, points: Sequence[Point], error: str) -> Table:
     return Table(title=f"{name}: {error} of the share that is kept", header=("kept", *of_series), rows=rows)
 
 
-def _sentence(name: str, order: str, answers: Answers, sureness: FloatArray, gain: Estimate) -> str:
+def _sentence(
+    name: str, order: str, answers: Answers, sureness: FloatArray, gain: Estimate, more: Estimate | None = None
+) -> str:
+    """`more`: of scores, than what was said tells of it."""
     whole, half = curve(answers.risk, sureness, shares=(1.0, 0.5))[0]
     if gain.interval.reason == EQUALLY_SURE:
         return f"{name}: the error is {whole:.3f} of all {len(answers.ids)} answers; it is equally sure of all of them by {order}, so none are surer than others."
     if gain.interval.low is None:
         verdict = f"whether that is more than chance: {gain.interval.reason}"
     else:
-        verdict = "it knows when it does not know" if gain.above_zero else "it is not shown to know when it does not know"
-        verdict = "it is surest where it is wrong" if gain.below_zero else verdict
-        verdict += f": random order's area minus its own is {words(gain.model_copy(update={'difference': False}))}"
+        verdict = (
+            f"{_known(gain, more)}: random order's area minus its own is {words(gain.model_copy(update={'difference': False}))}"
+        )
+        if more is not None and (gain.above_zero or gain.below_zero):
+            verdict += f", that by the scores alone minus its own {words(more.model_copy(update={'difference': False}))}"
     errors = f"{whole:.3f} of all {len(answers.ids)} answers and {half:.3f} of the surest half by {order}"
     return f"{name}: the error is {errors}; {verdict}."
+
+
+def _known(gain: Estimate, more: Estimate | None) -> str:
+    """What its sureness is shown to be: knowing, the contrary, or no more than the scores that it says tell."""
+    alone = more is not None and abs(more.value or 0.0) < HARDLY_MORE * abs(gain.value or 0.0)
+    if gain.above_zero:
+        if more is None or (more.above_zero and not alone):
+            return "it knows when it does not know"
+        return f"it is surer where it is right{_NO_MORE}"
+    if gain.below_zero:
+        by_scores = more is not None and (alone or not more.below_zero)
+        return "it is surest where it is wrong" + (_NO_MORE if by_scores else "")
+    return "it is not shown to know when it does not know"

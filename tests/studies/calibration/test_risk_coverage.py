@@ -9,6 +9,7 @@ import pytest
 from reading_builders import answered, failed, pair, scored
 
 from perse.errors import BadInput
+from perse.evaluation.calibration.risk_coverage import by_what_is_said
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.results.result import Estimate, Interval
 from perse.studies.calibration.risk_coverage import Answers, _sentence, answers_of, risk_coverage
@@ -220,3 +221,44 @@ def test_judges_are_compared_on_the_items_that_all_answered() -> None:
 def test_what_cannot_be_looked_at_is_refused_in_one_sentence(judges: dict[str, Answers], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         risk_coverage(judges)
+
+
+@pytest.mark.parametrize(
+    ("centre", "said"),
+    [
+        (8.5, "it is surer where it is right, which is not shown to be more than the scores that it says tell"),
+        (5.5, "it is surest where it is wrong, which is not shown to be more than the scores that it says tell"),
+    ],
+)
+def test_a_judge_of_chance_that_is_as_sure_everywhere_is_not_said_to_know_by_the_ends_of_its_scale(
+    centre: float, said: str
+) -> None:
+    answer = risk_coverage({"chance": _of_scores(centre, knows=False)}, resamples=200).answer
+    assert said in answer and ", that by the scores alone minus its own " in answer
+    assert "it knows when it does not know:" in risk_coverage({"j": _of_scores(centre, knows=True)}, resamples=200).answer
+
+
+def _of_scores(centre: float, *, knows: bool) -> Answers:
+    """Normal probabilities around scores that have nothing to do with the readers', as wide everywhere; or around theirs, as wide as they are off."""
+    generator = np.random.default_rng(0)
+    gold = np.clip(np.round(centre + 1.5 * generator.normal(size=320)), 1, 10)
+    width, middle = np.full(320, 1.5), np.clip(centre + 1.5 * generator.normal(size=320), 1, 10)
+    if knows:
+        width = generator.uniform(0.5, 2.5, 320)
+        middle = gold + width * generator.normal(size=320)
+    likely = np.exp(-(((np.arange(1, 11) - middle[:, None]) / width[:, None]) ** 2) / 2)
+    shares = likely / likely.sum(axis=1, keepdims=True)
+    examples = [scored(f"i{n}", f"r{n // 8}", int(score), item=f"t{n}") for n, score in enumerate(gold)]
+    judgements = [
+        answered(one.id, "5", distribution={str(label): float(p) for label, p in enumerate(row, start=1)})
+        for one, row in zip(examples, shares, strict=True)
+    ]
+    return answers_of(examples, judgements)
+
+
+def test_what_a_score_tells_of_sureness_lies_between_the_answers_next_to_it() -> None:
+    said = np.array([3.0, 1.0, 2.0, 2.0, 7.0])
+    assert by_what_is_said(said, np.array([10.0, 0.0, 4.0, 6.0, 2.0])) == pytest.approx([6 - 4 / 5, 4, 6, 4, 10])
+    straight = by_what_is_said(said, 2 * said)
+    assert straight[[0, 2]] == pytest.approx([6, 4]), "what follows from the score it tells exactly"
+    assert by_what_is_said(np.array([1.0]), np.array([2.0])).tolist() == [2.0]
