@@ -3,7 +3,7 @@
     python benchmarks/few_differ.py --worlds 600
 
 30 readers of 8 of 40 texts each, two judges that see as much of a text's quality: the second answers as the first, but to some readers, or of some
-texts, as a third that is like it. In each world the difference of the two is as likely to be one way as the other, so that its interval should leave
+texts, as a third that is like it; its other answers are up to a hundredth apart, as of two decimals. In each world the difference of the two is as likely to be one way as the other, so that its interval should leave
 out 0 in 5 of 100. *Alone*: by resamples and what they do not show (`perse.evaluation.stats.unseen`), as told until 2026-11-30; *told*: where ten
 readers, and where texts are drawn ten texts, make it (`Bootstrap.unless_few_differ`).
 """
@@ -63,7 +63,8 @@ def _world(
     gold = np.clip(np.round(3 + quality + generator.normal(size=len(reader))), 1, 5)
     one, third = (np.round(np.clip(3 + quality / 2 + generator.normal(size=len(reader)), 1, 5), 2) for _ in range(2))
     whose, among = (reader, READERS) if of == "readers" else (text, TEXTS)
-    other = np.where(np.isin(whose, generator.choice(among, number, replace=False)), third, one)
+    rounded = one + generator.uniform(-0.01, 0.01, size=len(one))
+    other = np.where(np.isin(whose, generator.choice(among, number, replace=False)), third, rounded)
     item = text if drawn == "readers and texts" else None
     return Bootstrap.over(reader, resamples=resamples, seed=0, item=item), gold, one, other
 
