@@ -382,8 +382,8 @@ def test_a_review_column_named_text_is_offered_and_described_by_a_mapping(
     command = f"perse data pointwise --reviews {path} --items {items} --map review=text --scale 1-5 --out work/r"
     offered, mapped = describe(path), describe(path, columns={"review": "text"})
     assert offered.next == command and offered.note == (
-        "the command below is right if 'text' is what the reviewers wrote; else it has no review texts; take the file of the same reviews "
-        "that has them"
+        "the command below is right if 'text' is what the reviewers wrote; else no column is recognised as what the reviewers wrote; "
+        "name it by --map review=COLUMN, or take the file of the same reviews that has one"
     )
     console = Console(width=400, file=io.StringIO(), record=True)
     console.print(description_table(offered), crop=False)
@@ -425,3 +425,55 @@ def test_what_stands_behind_an_array_is_not_left_out_without_a_word(tmp_path: Pa
     path.write_text('[{"reviewer_id": "ann", "score": 3, "review": "fine", "text": "a plot"}]\n' + more)
     with pytest.raises(BadInput, match="the JSON array ends here, and more stands behind it; keep one array in the file"):
         [*read_records(path)]
+
+
+def test_answers_of_comparisons_that_a_build_stops_at_are_problems_and_are_skipped_by_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        {
+            "reviewer": f"r{who}",
+            "aspect": "Ending",
+            "text_a": f"plot {who} {nth}",
+            "text_b": f"other {who} {nth}",
+            "preference": "AB"[nth % 2],
+        }
+        for who in range(12)
+        for nth in range(4)
+    ]
+    odd = [rows[0] | {"text_a": "new", "preference": "Second"}, rows[1], rows[2] | {"text_b": rows[2]["text_a"]}]
+    undecided = rows[0] | {"text_a": "newer", "preference": "both"}
+    found = describe(lines(tmp_path / "p.jsonl", [*rows, *odd, undecided]))
+    assert found.problems.counts == {"judged twice": 1, "preference not A or B": 1, "the same text twice": 1}
+    assert found.next == f"perse data pairwise --pairs {tmp_path / 'p.jsonl'} --on-error skip --out work/p"
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, shlex.split(found.next)[1:])
+    assert done.exit_code == 0, done.output
+
+
+def test_of_comparisons_none_of_which_says_a_or_b_no_command_is_shown(tmp_path: Path) -> None:
+    rows = [
+        {
+            "reviewer": f"r{nth % 5}",
+            "aspect": "Ending",
+            "text_a": f"plot {nth}",
+            "text_b": f"other {nth}",
+            "preference": nth % 2 + 1,
+        }
+        for nth in range(20)
+    ]
+    found = describe(lines(tmp_path / "p.jsonl", rows))
+    assert (
+        found.next is None
+        and found.note is not None
+        and "none of the 20 rows can be used (preference not A or B)" in found.note
+    )
+
+
+def test_of_reviews_in_a_column_of_another_name_it_is_said_how_to_name_it(tmp_path: Path) -> None:
+    rows = [{"User": f"u{n % 4}", "Book": f"b{n}", "Stars": 1 + n % 5, "Opinion": f"a good read {n}"} for n in range(20)]
+    path = lines(tmp_path / "r.jsonl", rows)
+    assert describe(path).next == (
+        "nothing: no column is recognised as what the reviewers wrote; name it by --map review=COLUMN, or take the file of the same reviews that has one"
+    )
+    assert describe(path, columns={"review": "Opinion"}).format == "table of reviews"

@@ -139,7 +139,8 @@ def describe(path: Path, *, limit: int | None = None, columns: Mapping[str, str]
     scores = _sorted_scores(tally.scores)
     # Amazon's builds leave out what is reviewed twice; a table's stop at it.
     stops = bool(faults.met or (table and (tally.twice or stopping_scores(tally.scores))))
-    usable = tally.usable(found.fields) if source.kind == "pointwise" else tally.reviewers
+    chosen = +tally.chosen if source.name == PAIR_TABLE.name else tally.reviewers
+    usable = tally.usable(found.fields) if source.kind == "pointwise" else chosen
     shared = _shared_count(usable) if tally.whole else None
     repeats = source.kind == "pointwise" and tally.needs_repeats(usable, shared)
     crossed = source.kind == "pairwise" and tally.whole and tally.crossed()
@@ -205,6 +206,8 @@ class _Tally:
         self.items: Counter[str] = Counter()
         self.numbers: dict[str, int] = {}
         self.pairs: set[int] = set()
+        self.chosen: Counter[str] = Counter()
+        """reviewer -> rows of a table that say which of two texts is preferred."""
         self.twice = 0
         self.whole_rows: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}
         """Without and with a text: reviewer -> rows that have all that a build asks for."""
@@ -227,6 +230,7 @@ class _Tally:
         self.rows += 1
         if facts.reviewer is not None:
             self.reviewers[facts.reviewer] += 1
+            self.chosen[facts.reviewer] += facts.chosen
         if facts.item is not None:
             self.items[facts.item] += 1
         again = False

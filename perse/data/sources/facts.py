@@ -27,6 +27,8 @@ class Facts:
     """As in the file: "7", "4.5", "4/5"."""
     answers: Mapping[str, str] = field(default_factory=dict)
     """aspect -> the answer as in the file."""
+    chosen: bool = False
+    """Whether a row of a table says which of two texts is preferred, and in which aspect."""
     pair: int | None = None
     """Equal for the same two texts, in whatever order."""
     text_words: tuple[int, ...] = ()

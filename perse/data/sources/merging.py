@@ -15,6 +15,8 @@ from perse.data.sources.rows import Row
 from perse.identity import pair_key, text_key
 from perse.records import Choice, Comparison
 
+SAME_TEXT, JUDGED_TWICE = "the same text twice", "judged twice"
+
 
 @dataclass
 class Merging:
@@ -33,13 +35,13 @@ class Merging:
         reviewer = row.text("reviewer_id", reason="no reviewer")
         text_a, text_b = texts
         if text_key(text_a) == text_key(text_b):
-            row.bad("text_b", "the same text as text_a; expected two different texts", reason="the same text twice")
+            row.bad("text_b", "the same text as text_a; expected two different texts", reason=SAME_TEXT)
         premise, time = row.optional_text("premise"), row.optional_text("time")
         pair_id = pair_key(text_a, text_b)
         for aspect in choices:
             if (first := self._lines.get((reviewer, pair_id, aspect))) is not None:
                 what = f"'{reviewer}' already judged '{aspect}' of this pair on line {first}; keep one"
-                row.bad("preference", what, reason="judged twice")
+                row.bad("preference", what, reason=JUDGED_TWICE)
         self._lines |= {(reviewer, pair_id, aspect): row.line for aspect in choices}
         pair = (reviewer, pair_id)
         if pair not in self._merged:

@@ -105,11 +105,16 @@ class Seen:
     @property
     def needed(self) -> str:
         """The options without which a build of these rows stops, or finds no reader: defaults as in PerSE (6 reviews, k = 3)."""
-        skip = (" --on-error skip" if self.stops else "") + (" --keep-repeats" if self.repeats else "")
+        skip = self.skip + (" --keep-repeats" if self.repeats else "")
         if self.shared_count is None or not 2 <= self.shared_count < 6:
             return skip
         fewer = f" --k {self.shared_count - 1}" if self.shared_count <= 3 else ""
         return f"{fewer} --min-reviews {self.shared_count}{skip}"
+
+    @property
+    def skip(self) -> str:
+        """The option without which a build stops at the rows that cannot be used."""
+        return " --on-error skip" if self.stops else ""
 
     @property
     def split(self) -> str:

@@ -23,7 +23,7 @@ Rows that do not fit:
 | score off the scale | bad row |
 | a second review of the item by the reviewer, a second answer on the pair and aspect | bad row (Amazon: left out) |
 | preference both, neither, tie, nothing | left out |
-| preference that is not A or B (Plot A, Plot 1) | bad row |
+| preference that is none of A, B, Plot A, Plot B, Plot 1, Plot 2 | bad row |
 | the same text twice in a pair | bad row |
 """
 
@@ -40,19 +40,19 @@ from perse.data.pseudonyms import numbered
 from perse.data.sources.facts import Facts, pair_facts, review_facts
 from perse.data.sources.faults import BadRow, Faults
 from perse.data.sources.lines import read_json_lines
-from perse.data.sources.merging import Merging
+from perse.data.sources.merging import JUDGED_TWICE, SAME_TEXT, Merging
 from perse.data.sources.mpst import plot_texts, read_mpst
 from perse.data.sources.rows import NO_COLUMN, Row, read_choice, read_rows, read_score, usable
 from perse.data.sources.source import Columns, Head, Seen, Source, table_columns
 from perse.errors import BadInput
-from perse.identity import item_of
+from perse.identity import item_of, text_key
 from perse.records import Comparison, Review
 from perse.records.columns import PAIRS, REVIEWS, Role, check_fields, mapping_for, named_columns
 from perse.scale import rescale
 
 __all__ = ["BadRow", "Faults", "Row", "read_comparisons", "read_json_lines", "read_reviews", "read_rows"]
 
-_NO_REVIEWS = "it has no review texts; take the file of the same reviews that has them"
+_NO_REVIEWS = "no column is recognised as what the reviewers wrote; name it by --map review=COLUMN, or take the file of the same reviews that has one"
 
 Items = Path | Mapping[str, str] | None
 """Where the texts by item id come from: a file, what another reader read, or nowhere (the rows carry them)."""
@@ -205,9 +205,30 @@ def _rating_facts(path: Path, faults: Faults) -> Iterator[Facts]:
 
 
 def _pair_facts(path: Path, faults: Faults, columns: Mapping[str, str]) -> Iterator[Facts]:
+    judged: set[int] = set()
     for row in read_rows(path, columns, faults, role=PAIRS):
         aspect = faults.attempt(lambda row=row: row.text("aspect", reason="no aspect"))  # type: ignore[misc]
-        yield pair_facts(row, faults, {aspect or "": faults.attempt(lambda row=row: row.need("preference"))})  # type: ignore[misc]
+        told = faults.attempt(lambda row=row: (row.need("preference"),))  # type: ignore[misc]
+        found = pair_facts(row, faults, {aspect or "": told[0] if told else None})
+        chosen = told and faults.attempt(lambda row=row, told=told: read_choice(row, told[0], Faults("skip", keep=1)))  # type: ignore[misc]
+        usable = aspect and chosen and faults.attempt(lambda row=row, aspect=aspect: _judged_once(row, aspect, judged))  # type: ignore[misc]
+        yield replace(found, chosen=bool(usable))
+
+
+def _judged_once(row: Row, aspect: str, judged: set[int]) -> bool:
+    """Whether nothing else stands in the way of the answer; adds it to those `judged`. Raises `BadRow` as `Merging` does."""
+    reviewer = row.text("reviewer_id", reason="no reviewer")
+    texts = [row.optional_text(f"text_{side}") or row.optional_text(f"item_{side}") for side in "ab"]
+    two = frozenset(text_key(text) for text in texts if text)
+    if None in texts:
+        return False
+    if len(two) < 2:
+        row.bad("text_b", "the same text as text_a; expected two different texts", reason=SAME_TEXT)
+    answer = hash((reviewer, two, aspect))
+    if answer in judged:
+        row.bad("preference", f"'{reviewer}' already judged '{aspect}' of this pair; keep one", reason=JUDGED_TWICE)
+    judged.add(answer)
+    return True
 
 
 def _build_reviews(seen: Seen, columns: Mapping[str, str]) -> str:
@@ -219,7 +240,7 @@ def _build_reviews(seen: Seen, columns: Mapping[str, str]) -> str:
 def _build_pairs(seen: Seen, columns: Mapping[str, str]) -> str:
     texts = "" if {"text_a", "item_a"} & seen.fields.keys() else " --map text_a=COLUMN --map text_b=COLUMN"
     items = f" --items {seen.items}" if "text_a" not in seen.fields and "item_a" in seen.fields else ""
-    return f"perse data pairwise --pairs {seen.file}{items}{_maps(columns)}{texts}{seen.split} --out {seen.out}"
+    return f"perse data pairwise --pairs {seen.file}{items}{_maps(columns)}{texts}{seen.split}{seen.skip} --out {seen.out}"
 
 
 def _maps(columns: Mapping[str, str]) -> str:
