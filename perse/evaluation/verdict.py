@@ -220,4 +220,5 @@ def _surpassed(value: float, rules: Sequence[Difference], rows: Mapping[str, Row
         name: one for name, one in others.items() if one and one.value is not None and round(one.value, 2) > round(value, 2)
     }
     best = max(found, key=lambda name: found[name].value or 0.0, default=None)
-    return [] if best is None else [f"{best}, which needs no judge, has {METRICS[column].title} {shown(found[best])}"]
+    over = " over all readers" if column == COMPARED else ""  # what is said before it may be of each reader
+    return [] if best is None else [f"{best}, which needs no judge, has {METRICS[column].title} {shown(found[best])}{over}"]

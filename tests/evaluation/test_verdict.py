@@ -361,7 +361,7 @@ def test_a_baseline_that_is_ahead_by_less_than_is_printed_is_not_said_to_have_mo
         return _surpassed(0.5141, [rule], {row.name: row})
 
     assert said(0.5142) == said(0.5149) == []
-    assert said(0.5151) == ["matrix factorization, which needs no judge, has Kendall tau-b 0.52 [0.42, 0.62]"]
+    assert said(0.5151) == ["matrix factorization, which needs no judge, has Kendall tau-b 0.52 [0.42, 0.62] over all readers"]
 
 
 def around_their_average(seed: int, said: Callable[[float, np.random.Generator], float]) -> Evaluation:

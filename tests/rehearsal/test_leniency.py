@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command_line import perse
 from kills import Script, check_nothing_lost
@@ -438,3 +439,13 @@ def test_both_published_forms_tell_the_same() -> None:
     for one, other in zip(detailed, means, strict=True):
         for exact, rounded in zip(one.summaries, other.summaries, strict=True):
             assert exact.people == pytest.approx(rounded.people, abs=0.006)
+
+
+def test_a_judge_that_orders_a_products_summaries_the_wrong_way_round_is_said_to() -> None:
+    generator = np.random.default_rng(0)
+    people = generator.uniform(10, 90, (20, 6))
+    against = [[(100 - one + generator.normal(0, 5), one) for one in row] for row in people]
+    said = finding(measured(against, [[50]] * 20))
+    assert " It orders a product's summaries the wrong way round by aspect coverage (Kendall tau-b -0." in said
+    along = [[(one, one) for one in row] for row in people]
+    assert "wrong way round" not in finding(measured(along, [[50]] * 20))

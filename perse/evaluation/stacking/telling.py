@@ -15,7 +15,7 @@ from perse.stacking.sources import BIAS, IN_WORDS, JUDGE
 _HEADER = ("Kendall tau-b", "within readers", "MAE", "RPS")
 _LED_BY, _WITHIN = "kendall", "within_kendall"
 _DIGITS = 3
-_NONE = Estimate(value=None, interval=Interval(reason="undefined (no distribution)"), items=0)
+_NONE = Estimate(value=None, interval=Interval(reason="undefined (a number here, no distribution)"), items=0)
 
 
 def fit_result(fitted: Fitted, *, judged: bool, written: str | None, notes: Sequence[str] = ()) -> Result:

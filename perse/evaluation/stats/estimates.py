@@ -56,8 +56,8 @@ SCORE_COLUMNS = (
 SKIPPING = frozenset(f"within_{name}" for name in COEFFICIENTS)
 """Those that skip constant reviewers."""
 _OF_COLUMN = {prefix + name: name for prefix in WITHIN for name in COEFFICIENTS}
-_SAME, _HARDLY = 1e-9, 0.05
-"""What is no difference: of numbers, and of the largest there is. Distributions of two decimals, or weights in bfloat16, put expected scores that far apart."""
+_SAME, _HARDLY = 1e-9, 0.1
+"""What is no difference: of numbers, and of the largest that a reader's answers, or a text's, are apart. Distributions of two decimals, or weights in bfloat16, put expected scores that far apart."""
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,7 @@ class Bootstrap:
         self, interval: Interval, name: str, gold: FloatArray, *, sides: Sequence[tuple[float, FloatArray]]
     ) -> Interval:
         """The interval of a difference, or none where it leaves out 0 and fewer than 10 readers, or texts where these are drawn, make it: to
-        the others both sides say the same, or within readers order the same, but for a twentieth of what they are furthest apart (`_HARDLY`).
+        the others both sides say the same but for a tenth of what they are furthest apart (`_HARDLY`), or within readers order the same.
 
         Resamples know of these few alone: between two equal judges, intervals left out 0 in up to 13 of 100 worlds (benchmarks/few_differ.py).
 
@@ -300,13 +300,15 @@ class Bootstrap:
         """
         if interval.low is None or interval.high is None or interval.low <= 0 <= interval.high:
             return interval
-        apart = _apart([weight * said for weight, said in sides])
-        makers = len(np.unique(self.reviewer[apart]))
+        apart = np.nan_to_num(np.sum([weight * said for weight, said in sides], axis=0))
         if name in _OF_COLUMN:
             every = [(weight, within_every_reviewer(gold, said, self.reviewer)[_OF_COLUMN[name]]) for weight, said in sides]
-            makers = int(_apart([weight * np.nan_to_num(one.values) for weight, one in every]).sum())
+            otherwise = np.abs(np.sum([weight * np.nan_to_num(one.values) for weight, one in every], axis=0)) > _SAME
+            who = np.unique(self.reviewer, return_inverse=True)[1]
+            # What all of a reader's answers are apart orders nothing.
+            apart = np.where(otherwise[who], apart - (np.bincount(who, weights=apart) / np.bincount(who))[who], 0.0)
         item = None if name.startswith("between_") else self.resamples.item
-        texts = None if item is None else len(np.unique(item[apart]))
+        makers, texts = _makers(apart, self.reviewer), None if item is None else _makers(apart, item)
         return self._too_few(makers, texts) or interval
 
     def with_unseen(
@@ -412,11 +414,11 @@ class Bootstrap:
         return _Value(value, divide(total, number), len(kept), len(np.unique(rows.reviewer)), of_items=True)
 
 
-def _apart(weighted: Sequence[FloatArray]) -> BoolArray:
-    """(n,) where the sum of weighted sides, (n,) each, is more than `_HARDLY` anything; NaN is nothing."""
-    sizes = np.abs(np.nan_to_num(np.sum(weighted, axis=0)))
-    apart: BoolArray = sizes > max(_SAME, _HARDLY * float(sizes.max(initial=0.0)))
-    return apart
+def _makers(apart: FloatArray, cluster: IntArray) -> int:
+    """How many clusters make the differences, (n,): those whose root mean square is more than `_HARDLY` anything beside the largest."""
+    who = np.unique(cluster, return_inverse=True)[1]
+    size = np.sqrt(np.bincount(who, weights=apart**2) / np.bincount(who)) if len(who) else np.zeros(0)
+    return int((size > max(_SAME, _HARDLY * float(size.max(initial=0.0)))).sum())
 
 
 def _pooled(gold: FloatArray, predicted: FloatArray, resamples: Resamples, names: tuple[str, ...]) -> dict[str, FloatArray]:

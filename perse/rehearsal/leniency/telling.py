@@ -40,7 +40,13 @@ def finding(found: Leniency) -> str:
     scored = f"{found.summaries}" if fewest == found.summaries else f"{fewest} of {found.summaries}"
     products = f"{scored} summaries of {found.products} products"
     ends = "; ".join(filter(None, map(_ends, found.questions)))
-    return f"{found.judge} {told}, over {products} that people graded. To summaries with another product's reviews it gives {others.removesuffix(',')}.{f' {ends[0].upper()}{ends[1:]}.' if ends else ''}"
+    return f"{found.judge} {told}, over {products} that people graded. To summaries with another product's reviews it gives {others.removesuffix(',')}.{f' {ends[0].upper()}{ends[1:]}.' if ends else ''}{_turned(found)}"
+
+
+def _turned(found: Leniency) -> str:
+    """Which order of a product's summaries is shown to be the contrary of people's; a sentence, or nothing."""
+    turned = [f"{TITLES[one.aspect]} (Kendall tau-b {shown(one.kendall)})" for one in found.questions if one.kendall.below_zero]
+    return f" It orders a product's summaries the wrong way round by {' and '.join(turned)}." if turned else ""
 
 
 def unknown(judge: str) -> str:

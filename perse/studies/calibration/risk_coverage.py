@@ -37,7 +37,7 @@ _NO_MORE = ", which is not shown to be more than the scores that it says tell"
 BY_SAID = "by its scores minus judge's"
 _OF_SAID = (
     f"{BY_SAID}: the area in the order of how sure it is on average where it says about such a score, minus the judge's; near an end of the scale any judge is surer, "
-    "and right more often where most scores lie there"
+    f"and right more often where most scores lie there; less than {HARDLY_MORE:.0%} of what its own gains is no more than chance, wherever the interval lies"
 )
 ALIKE = 0.25
 """Of their standard deviation. Of values that spread evenly (normal, exponential) a fifth to a quarter lie so near to the middle one; more than half do only

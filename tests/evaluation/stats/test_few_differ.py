@@ -41,6 +41,11 @@ def test_a_reader_whose_answers_are_hardly_apart_makes_no_difference(name: str) 
     jitter = np.random.default_rng(0).uniform(-0.02, 0.02, len(GOLD))
     sides = ((1.0, right_for(9) + jitter), (-1.0, WRONG))
     assert BY_READERS.unless_few_differ(SHOWN, name, GOLD, sides=sides).reason == "undefined (rests on few reviewers)"
+    flipped = np.where(GOLD == 2, 1.02, GOLD), np.where(GOLD == 2, 0.98, GOLD)  # of near ties the order turns, to everybody
+    sides = ((1.0, np.where(READER < 9, GOLD, flipped[0])), (-1.0, np.where(READER < 9, WRONG, flipped[1])))
+    assert (
+        BY_READERS.unless_few_differ(SHOWN, "within_kendall", GOLD, sides=sides).reason == "undefined (rests on few reviewers)"
+    )
     alone = ((1.0, WRONG + jitter), (-1.0, WRONG))
     assert BY_READERS.unless_few_differ(SHOWN, name, GOLD, sides=alone) == SHOWN, (
         "of many that are all hardly apart it is theirs"
