@@ -293,7 +293,7 @@ class Bootstrap:
         """The interval of a difference, or none where it leaves out 0 and fewer than 10 readers, or texts where these are drawn, make it: to
         the others both sides say the same but for a tenth of what they are furthest apart (`_HARDLY`), or within readers order the same.
 
-        Resamples know of these few alone: between two equal judges, intervals left out 0 in up to 13 of 100 worlds (benchmarks/few_differ.py).
+        Resamples know of these few alone: between two equal judges, intervals left out 0 in up to 10.5 of 100 worlds (benchmarks/few_differ.py).
 
         Args:
             sides: each (weight, prediction (n,)), no NaN, whose weights sum to 0.
