@@ -80,7 +80,7 @@ class ScoredRun:
         if loaded.digest != self.data_digest:
             return (
                 None,
-                f"{self.data_folder} was rebuilt since it was scored; score again, or name the data set with --train-data",
+                f"{self.data_folder} is not as it was when it was scored (rebuilt, or given evidence); score again, or name the data set with --train-data",
             )
         return loaded.examples, None
 

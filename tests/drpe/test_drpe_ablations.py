@@ -165,7 +165,7 @@ def test_a_part_that_brings_all_of_it_is_named(tmp_path: Path) -> None:
         "shown to be lower (pooled): " in result.answer and "w/o dynamic roles (3.0 roles, the whole has 7.0)" in result.answer
     )
     assert result.answer.endswith(
-        " Fewer roles are noisier, whoever they are: of these that is no sign yet that a part is missed."
+        " Fewer roles are noisier, whoever they are: of those with fewer than the whole it is no sign yet that a part is missed."
     )
 
 

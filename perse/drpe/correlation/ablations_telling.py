@@ -68,7 +68,11 @@ def _answer(found: Ablations, compared: Correlations, by: str) -> str:
         if named
     ]
     fewer = any(one.lower and _fewer(found, one.method) for one in shown)
-    whoever = " Fewer roles are noisier, whoever they are: of these that is no sign yet that a part is missed." if fewer else ""
+    whoever = (
+        " Fewer roles are noisier, whoever they are: of those with fewer than the whole it is no sign yet that a part is missed."
+        if fewer
+        else ""
+    )
     return f"{said}. Of {len(looked)} other rows these are shown to be {'; '.join(parts)}.{whoever}"
 
 

@@ -208,9 +208,7 @@ def _compare(
         title=f"Before and after correction: {len(examples)} items",
         header=("", *map(heading, POINTWISE)),
         rows=tuple(rows),
-        notes=(
-            "the last two lines are paired: the same items and resamples of the readers on both sides; a lower MAE is better",
-        ),
+        notes=("the last two lines are paired: the same items and resamples on both sides; a lower MAE is better",),
     )
     mae, beyond = gains["mae"], of_own["mae"]
     by_itself = (
