@@ -136,12 +136,14 @@ def _limits(axis: Axes, estimates: list[Estimate], column: str, *, rows: list[Na
     around(axis, ends)
 
 
-def _best(evaluation: Evaluation, column: str, *, judged: bool) -> tuple[str, float] | None:
-    """The best judge's row, or the best baseline, and its value."""
+def _best(evaluation: Evaluation, column: str, *, judged: bool, among: Sequence[str] | None = None) -> tuple[str, float] | None:
+    """The best judge's row, or the best baseline, and its value; `among` these rows alone, if they are named: rounded answers have other ties."""
     known = [
         (row.name, value)
         for row in evaluation.rows
-        if (row.judge is not None) is judged and (value := getattr(row.columns.get(column), "value", None)) is not None
+        if (row.judge is not None) is judged
+        and (among is None or row.name in among)
+        and (value := getattr(row.columns.get(column), "value", None)) is not None
     ]
     sign = -1 if lower_is_better(column) else 1
     return max(known, key=lambda one: sign * one[1], default=None)
@@ -171,13 +173,13 @@ def _metric_in_words(evaluation: Evaluation, column: str, title: str, best: tupl
     read = [name for name in judged if not name.endswith("(label)")] or judged
     words = f"{title}: {listed([f'{name} {value_in_words(of_rows[name])}' for name in read])}; "
     words += f"best baseline: {best[0]} {value_in_words(of_rows[best[0]])}." if best else "no baseline has a value."
-    ours = _best(evaluation, column, judged=True)
+    ours = _best(evaluation, column, judged=True, among=read)
     if ours and best and f"{ours[1]:.2f}" != f"{best[1]:.2f}":
         ahead = ours[1] < best[1] if lower_is_better(column) else ours[1] > best[1]
         words += (
             _ahead(evaluation, ours[0], best[0], column) + _as_good(judged, of_rows, ours)
             if ahead
-            else f" Of the judges' rows, {ours[0]} comes closest and is not ahead of it."
+            else f" Of these {ours[0]} comes closest and is not ahead of it."
         )
     return words + no_interval(list(of_rows.values()))
 

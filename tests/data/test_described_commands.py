@@ -477,3 +477,25 @@ def test_of_reviews_in_a_column_of_another_name_it_is_said_how_to_name_it(tmp_pa
         "nothing: no column is recognised as what the reviewers wrote; name it by --map review=COLUMN, or take the file of the same reviews that has one"
     )
     assert describe(path, columns={"review": "Opinion"}).format == "table of reviews"
+
+
+@pytest.mark.parametrize("asked", [None, "question"])
+def test_comparisons_that_name_no_aspect_are_shown_how_to_name_one(
+    asked: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        {"annotator": f"r{who}", "text_a": f"plot {who} {nth}", "text_b": f"other {who} {nth}", "preference": "AB"[nth % 2]}
+        | ({asked: "Ending"} if asked else {})
+        for who in range(12)
+        for nth in range(4)
+    ]
+    path = lines(tmp_path / "p.jsonl", rows)
+    found = describe(path)
+    assert found.format == "comparisons without an aspect" and found.reviewers == 12 and not found.problems.counts
+    assert found.note is not None and "where none does, add one that says the same in each row" in found.note
+    assert found.next == f"perse data pairwise --pairs {path} --map aspect=COLUMN --out work/p"
+    monkeypatch.chdir(tmp_path)
+    column = asked or "asked"
+    lines(path, [row | {column: "Ending"} for row in rows])
+    done = CliRunner().invoke(app, shlex.split(found.next.replace("COLUMN", column))[1:])
+    assert done.exit_code == 0, done.output

@@ -95,6 +95,20 @@ def test_a_caption_names_every_row_that_is_as_good_as_the_best() -> None:
     )
 
 
+def test_no_caption_claims_a_lead_of_a_row_of_labels_whose_ties_are_others() -> None:
+    run = scores("ours", GOLD, NEAR)
+    found = evaluation(run)
+    high = Estimate(value=0.99, interval=Interval(low=0.9, high=1.0, resamples=100), items=40)
+    rows = tuple(
+        one.model_copy(update={"columns": {**one.columns, "kendall": high}}) if one.name == "ours (label)" else one
+        for one in found.rows
+    )
+    said = by_name(run_figures({"ours": run}, found.model_copy(update={"rows": rows})))["metric-kendall"].alt
+    assert (
+        "Of these ours (expected) comes closest and is not ahead of it." in said and "(label) is better" not in said
+    )
+
+
 def test_a_fall_of_the_error_among_the_surest_is_not_shown_without_a_word_of_chance(pairwise: dict[str, Figure]) -> None:
     assert "over the surest half" in (said := pairwise["risk-coverage"].alt)
     assert "chance may make a difference: perse study risk-coverage says whether it is shown" in said

@@ -15,7 +15,7 @@ from perse.data.sources.examples import FOLDER, PAIRWISE, POINTWISE, UNKNOWN, VE
 from perse.data.sources.mpst import ITEM_TEXTS, MPST
 from perse.data.sources.release import RELEASED_DOC, RELEASED_MPST
 from perse.data.sources.source import Head, Source
-from perse.data.sources.table import PAIR_TABLE, RATINGS, REVIEW_TABLE
+from perse.data.sources.table import NO_ASPECT, PAIR_TABLE, RATINGS, REVIEW_TABLE
 from perse.errors import BadInput
 from perse.records import Kind
 from perse.registry import Registry
@@ -35,6 +35,7 @@ SOURCES: Registry[Source] = Registry(
         MPST,
         PAIR_TABLE,
         DOC,
+        NO_ASPECT,
         REVIEW_TABLE,
         RATINGS,
         ITEM_TEXTS,

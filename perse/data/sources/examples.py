@@ -48,7 +48,8 @@ UNKNOWN = Source(
         f"perse data pointwise --reviews {seen.file} --map reviewer_id=COLUMN --map score=COLUMN --map review=COLUMN --out {seen.out}"
     ),
     note=lambda seen: (
-        f"the command below is for a table of reviews; if these are the texts that are reviewed: perse quickstart {seen.reviews} {seen.file}, which finds columns by their values"
+        f"the command below is for a table of reviews; if these are the texts that are reviewed: perse quickstart {seen.reviews} {seen.file}, which finds columns by their values; of one that "
+        f"compares two texts: perse data pairwise --pairs {seen.file} --map FIELD=COLUMN for reviewer_id, aspect, preference, text_a and text_b"
     ),
 )
 """Files whose columns fit nothing."""

@@ -399,3 +399,32 @@ RATINGS = Source(
     next=_build_ratings,
     note=_about_ratings,
 )
+
+
+def _is_of_pairs(head: Head) -> bool:
+    return any(head.has(PAIRS, "preference", *two) for two in (("text_a", "text_b"), ("item_a", "item_b")))
+
+
+def _facts_without_aspect(path: Path, faults: Faults) -> Iterator[Facts]:
+    for row in read_rows(path, {}, faults, role=PAIRS):
+        yield pair_facts(row, faults, {"": None})
+
+
+def _build_without_aspect(seen: Seen) -> str:
+    reader = "" if "reviewer_id" in seen.fields or not seen.fields else " --map reviewer_id=COLUMN"
+    items = f" --items {seen.items}" if "text_a" not in seen.fields and "item_a" in seen.fields else ""
+    return f"perse data pairwise --pairs {seen.file}{items}{reader} --map aspect=COLUMN --out {seen.out}"
+
+
+NO_ASPECT = Source(
+    name="comparisons",
+    title="comparisons without an aspect",
+    recognise=_is_of_pairs,
+    columns=_columns(PAIRS, {}),
+    facts=_facts_without_aspect,
+    next=_build_without_aspect,
+    note=lambda seen: (
+        "a build asks in which aspect two texts are compared: COLUMN is the one that says it; where none does, add one that says the same in each row, such as Overall"
+    ),
+)
+"""Tables that say which of two texts is preferred, and in no column that is recognised in which aspect, or who prefers it."""
