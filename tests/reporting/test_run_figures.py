@@ -104,9 +104,7 @@ def test_no_caption_claims_a_lead_of_a_row_of_labels_whose_ties_are_others() -> 
         for one in found.rows
     )
     said = by_name(run_figures({"ours": run}, found.model_copy(update={"rows": rows})))["metric-kendall"].alt
-    assert (
-        "Of these ours (expected) comes closest and is not ahead of it." in said and "(label) is better" not in said
-    )
+    assert "Of these ours (expected) comes closest and is not ahead of it." in said and "(label) is better" not in said
 
 
 def test_a_fall_of_the_error_among_the_surest_is_not_shown_without_a_word_of_chance(pairwise: dict[str, Figure]) -> None:
