@@ -24,7 +24,7 @@ from perse.evaluation.alignment import Fold
 from perse.files.belongings import resolved
 from perse.files.runlog import read_manifest
 from perse.judgement import Judgement, Prices
-from perse.records import ChoiceReference, Example, Pair, PairwiseExample, PointwiseExample, VerbatimExample
+from perse.records import ChoiceReference, Example, Pair, PairwiseExample, PointwiseExample, ProfileReview, VerbatimExample
 from perse.scale import stands_as
 from perse.secrets import without_keys
 
@@ -191,10 +191,10 @@ def _profile_size(examples: Sequence[Example]) -> float:
 
 def _of_profiles(fullest: _Named, runs: Sequence[_Named]) -> list[str]:
     """What each run showed, if any run showed anything else than the one with the fullest profiles."""
-    known = {example.id: example.profile for example in fullest.run.examples}
+    known = {example.id: _as_shown(example) for example in fullest.run.examples}
     others = []
     for named in runs:
-        pairs = [(example.profile, known[example.id]) for example in named.run.examples if example.id in known]
+        pairs = [(_as_shown(example), known[example.id]) for example in named.run.examples if example.id in known]
         if all(own == other for own, other in pairs):
             continue
         reordered = all(Counter(map(repr, own)) == Counter(map(repr, other)) for own, other in pairs)
@@ -203,6 +203,13 @@ def _of_profiles(fullest: _Named, runs: Sequence[_Named]) -> list[str]:
         return []
     shown = ", ".join([f"{fullest.name} showed {_entries(fullest)}", *others])
     return [f"{'profiles differ: ' if others else ''}{shown}; baselines read those of {fullest.name}"]
+
+
+def _as_shown(example: Example) -> tuple[object, ...]:
+    """The entries of its profile without what evidence adds to them, which is there or not by when an example was scored."""
+    return tuple(
+        one.model_copy(update={"estimate": None}) if isinstance(one, ProfileReview) else one for one in example.profile
+    )
 
 
 def _entries(named: _Named) -> str:

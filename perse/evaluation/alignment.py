@@ -16,7 +16,7 @@ from perse.evaluation.shared_texts import works
 from perse.evaluation.stats.correlation import IntArray
 from perse.evaluation.stats.results import JudgeSummary
 from perse.judgement import Judgement, Status
-from perse.records import Example
+from perse.records import Example, SummaryExample
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,8 @@ def align(folds: Sequence[Fold], judges: Mapping[str, Sequence[Judgement]]) -> I
     _refuse_twice([example.id for example in examples], "examples" if len(folds) == 1 else f"examples of {len(folds)} folds")
     answers = {name: _answers(name, judgements, examples=examples) for name, judgements in judges.items()}
     notes = _unfinished(answers, examples=len(examples))
+    if isinstance(examples[0], SummaryExample):
+        notes = (*notes, OF_SUMMARIES)
 
     with_reference = [example for example in examples if example.reference]
     if not with_reference:
@@ -107,6 +109,12 @@ def align(folds: Sequence[Fold], judges: Mapping[str, Sequence[Judgement]]) -> I
         without_reference=len(examples) - len(with_reference),
         notes=notes,
     )
+
+
+OF_SUMMARIES = (
+    "these are summaries of reviews: where readers are named, it is whose reviews they are that stands there, such as a product, and what a reader said is what "
+    "people gave the summary"
+)
 
 
 def _kinds(examples: Sequence[Example]) -> str:

@@ -41,7 +41,7 @@ from perse.evaluation.verdict import conclusions
 from perse.judgement import Judgement, Prices, Status
 from perse.models.vectors import Vectors
 from perse.progress import OnProgress, unseen
-from perse.records import Example, chooses
+from perse.records import Example, SummaryExample, chooses
 from perse.results.result import Estimate, Interval
 from perse.scale import Scale
 
@@ -194,6 +194,7 @@ def evaluate_many(
             of_these_texts=alone,
             fair_baselines=not answered_in_training(items),
             own_scores=own_scores,
+            of_summaries=isinstance(items.examples[0], SummaryExample),
         ),
         differences=found.differences,
         own_scores=own_scores,

@@ -55,6 +55,7 @@ def conclusions(
     of_these_texts: bool = False,
     fair_baselines: bool = True,
     own_scores: bool = True,
+    of_summaries: bool = False,
 ) -> tuple[Conclusion, ...]:
     """One per judge, in order.
 
@@ -64,6 +65,7 @@ def conclusions(
         of_these_texts: whether readers share texts and only readers were resampled, so that of other texts nothing is known.
         fair_baselines: whether those fitted to training data know no answer to these items; else none is held against a judge.
         own_scores: whether those in the profiles that baselines read are the readers' own.
+        of_summaries: whether summaries were judged, which people graded and no reader likes.
     """
     by_name = {row.name: row for row in rows}
     return tuple(
@@ -76,6 +78,7 @@ def conclusions(
             of_these_texts,
             fair_baselines=fair_baselines,
             own_scores=own_scores,
+            of_summaries=of_summaries,
         )
         for name, summary in judges.items()
     )
@@ -106,6 +109,7 @@ def _conclusion(
     *,
     fair_baselines: bool,
     own_scores: bool,
+    of_summaries: bool,
 ) -> Conclusion:
     rules = [one for one in differences if one.column not in (WITHIN, OFF)]
     if not summary.ok:
@@ -122,7 +126,7 @@ def _conclusion(
     standing, told = _standing(rules)
     alone = ON_THESE_TEXTS if of_these_texts else ""
     within = next((one for one in differences if one.column == WITHIN), None)
-    taste, about_taste = _taste(row, within, alone, rows.get("profile average"))
+    taste, about_taste = (None, _of_products(row)) if of_summaries else _taste(row, within, alone, rows.get("profile average"))
     where = alone if standing in ("better", "worse") else ""
     words = f"{name}: {_said(standing, told, rules, own_scores)}{where}: {title} {shown(mine)}{_of(summary, told, compared)}{_against(told, rows)}"
     off = next((one for one in differences if one.column == OFF and standing == "better" and one.estimate.above_zero), None)
@@ -181,6 +185,17 @@ def _farther(off: Difference, rows: Mapping[str, Row], own_scores: bool) -> str:
         f"its scores are farther off here than those of {in_words(off.baseline, own_scores=own_scores)}: {METRICS[OFF].title} {shown(mine)} against {shown(theirs)}, "
         f"difference {shown(off.estimate)}"
     )
+
+
+def _of_products(row: Row) -> str:
+    """Of summaries: whether the judge is shown to order those of the same reviews."""
+    within = row.columns.get(WITHIN)
+    if within is None or (within.value is not None and within.interval.low is None):
+        return ""
+    said = "it orders the summaries of the same reviews"
+    if not within.above_zero:
+        said = f"{said} the wrong way round" if within.below_zero else "not shown to order the summaries of the same reviews"
+    return f"within the summaries of the same reviews {shown(within)}: {said}"
 
 
 def _taste(row: Row, difference: Difference | None, alone: str, average: Row | None) -> tuple[bool | None, str]:

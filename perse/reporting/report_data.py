@@ -113,6 +113,11 @@ class RunData:
         return entropy(self.distributions)
 
     @cached_property
+    def on_labels(self) -> bool:
+        """Whether no true answer lies between labels, as means of several people do."""
+        return bool(np.isin(self.gold[np.isfinite(self.gold)], self.values).all())
+
+    @cached_property
     def promised(self) -> Promised:
         """The distributions of what is `told`, with the place of each true label."""
         truth = nearest_label(self.gold[self.told], self.values)

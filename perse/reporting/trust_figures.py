@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Sheet
 
+BETWEEN_LABELS = "true scores lie between labels, as means of several people do: no probability of a label is right of them"
 NO_DISTRIBUTION = "no judge gave label distributions to items whose true answer is known"
 
 
@@ -63,7 +64,10 @@ def reliability(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
     points = {
         judge: points_of(reliability_bins(run.promised, resamples=evaluation.resamples, seed=evaluation.seed))
         for judge, run in runs.items()
+        if run.kind == "pairwise" or run.on_labels
     }
+    if not points:
+        return empty(name, title=title, reason=BETWEEN_LABELS, header=header)
     if not any(points.values()):
         return empty(name, title=title, reason=NO_DISTRIBUTION, header=header)
 

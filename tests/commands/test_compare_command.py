@@ -120,6 +120,11 @@ def test_runs_that_showed_other_profiles_stand_side_by_side_and_it_is_told(tmp_p
         "profiles differ: k3 showed 3, k0 no profile, turned the same in another order; baselines read those of k3",
     )
     assert all(len(example.profile) == 3 for example in gathered.folds[0].examples)
+    told = [
+        example.model_copy(update={"profile": tuple(past.model_copy(update={"estimate": 5.0}) for past in example.profile)})
+        for example in EXAMPLES
+    ]
+    assert gather([runs[1], run(tmp_path / "later", told)]).notes == (), "what evidence added since is no other profile"
     result = perse_compare(*runs)
     assert "profiles differ: k3 showed 3" in " ".join(result.stdout.split()) and "profile average" in result.stdout
 

@@ -21,6 +21,7 @@ from perse.data.build import PointwiseOptions, build_pointwise
 from perse.data.dataset.folder import load_folder
 from perse.data.describing.facts import Description, Spread, describe
 from perse.data.describing.table import description_table
+from perse.data.examples_file import read_examples
 from perse.data.sources.lines import read_records
 from perse.errors import BadInput
 
@@ -499,3 +500,17 @@ def test_comparisons_that_name_no_aspect_are_shown_how_to_name_one(
     lines(path, [row | {column: "Ending"} for row in rows])
     done = CliRunner().invoke(app, shlex.split(found.next.replace("COLUMN", column))[1:])
     assert done.exit_code == 0, done.output
+
+
+def test_a_file_of_summaries_is_known_and_its_command_asks_about_them(tmp_path: Path) -> None:
+    rows = [
+        {"id": f"s{n}", "reviewer_id": "boots", "reviews": ["Good boots."], "summary": "Good.", "reference": {"score": 3.3}}
+        for n in range(4)
+    ]
+    path = lines(tmp_path / "s.jsonl", rows)
+    found = describe(path)
+    assert (found.format, found.next) == (
+        "summaries of reviews",
+        f"perse score --examples {path} --question coverage --judge smollm2-135m --out work/s",
+    )
+    assert [one.kind for one in read_examples(path)] == ["summary"] * 4

@@ -1,5 +1,6 @@
 """Summaries that were graded: another scale, true scores that are averages, products in the place of reviewers."""
 
+import numpy as np
 import pytest
 from evaluation_builders import answered, failed, graded
 
@@ -51,7 +52,16 @@ def test_failures_are_imputed_by_the_mean_of_the_training_grades() -> None:
 def test_the_verdict_is_against_chance_where_no_baseline_orders_anything() -> None:
     scores = [float(1 + n % 5) for n in range(60)]
     found = evaluate(products(scores), said([int(score) for score in scores]), train=[graded("t", "t", 3)])
-    assert found.verdict[0].startswith("judge: better than chance: Kendall tau-b 1.00 [0.88, 1.00]. Within each reader 1.00 [")
+    assert found.verdict[0].startswith(
+        "judge: better than chance: Kendall tau-b 1.00 [0.88, 1.00]. Within the summaries of the same reviews 1.00 ["
+    )
+    assert found.verdict[0].endswith(": it orders the summaries of the same reviews")
+    assert any(note.startswith("these are summaries of reviews: where readers are named") for note in found.notes)
+    turned = evaluate(products(scores), said([int(6 - score) for score in scores]), train=[graded("t", "t", 3)])
+    assert turned.verdict[0].endswith(": it orders the summaries of the same reviews the wrong way round")
+    noise = np.random.default_rng(0).integers(1, 6, 60).tolist()
+    unclear = evaluate(products(scores), said(noise), train=[graded("t", "t", 3)])
+    assert unclear.verdict[0].endswith(": not shown to order the summaries of the same reviews")
 
 
 def test_what_is_no_question_about_summaries_is_refused() -> None:

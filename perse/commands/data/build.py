@@ -202,7 +202,9 @@ def evidence(
         added = add_evidence(folder, vectors, seed=seed or 0, on_progress=partial(on_part, "fitting"))
     known = sum(row.others > 0 for row in added.rows)
     shown = "; ".join(f"{penalty:g}, of a reader's offset {reader:g}" for penalty, reader in dict.fromkeys(added.penalties))
-    typer.echo(f"evidence of {len(added.rows):,} reviews, {_with_others(known, folder)}; penalty {shown}")
+    reviews, folds = len({row.review_id for row in added.rows}), len({row.fold for row in added.rows})
+    several = f" in {folds} folds, of {len(added.rows):,} rows" if folds > 1 else ","
+    typer.echo(f"evidence of {reviews:,} reviews{several} {_with_others(known, folder)}; penalty {shown}")
     typer.echo(f"written: {folder / 'evidence.parquet'}")
 
 

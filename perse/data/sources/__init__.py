@@ -11,7 +11,7 @@ from pathlib import Path
 
 from perse.data.sources.amazon import AMAZON, AMAZON_RATINGS, PRODUCTS
 from perse.data.sources.doc import DOC
-from perse.data.sources.examples import FOLDER, PAIRWISE, POINTWISE, UNKNOWN, VERBATIM
+from perse.data.sources.examples import FOLDER, PAIRWISE, POINTWISE, SUMMARIES, UNKNOWN, VERBATIM
 from perse.data.sources.mpst import ITEM_TEXTS, MPST
 from perse.data.sources.release import RELEASED_DOC, RELEASED_MPST
 from perse.data.sources.source import Head, Source
@@ -31,6 +31,7 @@ SOURCES: Registry[Source] = Registry(
         RELEASED_DOC,
         PAIRWISE,
         POINTWISE,
+        SUMMARIES,
         VERBATIM,
         MPST,
         PAIR_TABLE,

@@ -35,6 +35,14 @@ PAIRWISE = replace(
     recognise=lambda head: _is_example(head) and any(isinstance(values.get("query"), dict) for values in head.records),
 )
 
+SUMMARIES = replace(
+    POINTWISE,
+    name="summaries",
+    title="summaries of reviews",
+    recognise=lambda head: {"id", "reviews", "summary"} <= set(head.names),
+    next=lambda seen: f"perse score --examples {seen.file} --question coverage --judge {seen.judge} --out {seen.out}",
+)
+
 VERBATIM = replace(
     POINTWISE, name="verbatim", title="verbatim examples", recognise=lambda head: {"id", "prompt"} <= set(head.names)
 )

@@ -36,6 +36,7 @@ from perse.records import Example
 from perse.results.result import Estimate
 from perse.scale import Scale
 
+_SAME = 1e-9
 BINS = 10
 DRAWS = 999
 _DIGITS = 12
@@ -66,10 +67,13 @@ class Promised:
 
 
 def promised(examples: Sequence[Example], judgements: Sequence[Judgement], *, scale: Scale) -> Promised | None:
-    """The answered items with a distribution whose true answer is known; None if there are none.
+    """The answered items with a distribution whose true answer is known; None if there are none, or if true scores lie between labels, as the means of
+    several people do: of those no probability of a label is right.
 
     A label that a distribution does not name has the probability 0.
     """
+    if not on_labels([one.truth for one in examples], scale):
+        return None
     given = {one.id: one for one in judgements if one.status is Status.OK and one.distribution}
     rows: list[FloatArray] = []
     truths: list[int] = []
@@ -92,6 +96,13 @@ def promised(examples: Sequence[Example], judgements: Sequence[Judgement], *, sc
 def _numbered(names: Sequence[str]) -> IntArray:
     found: IntArray = np.unique(np.array(names, dtype=object), return_inverse=True)[1].astype(np.int64)
     return found
+
+
+def on_labels(truths: Sequence[float | str | None], scale: Scale) -> bool:
+    """Whether no true score lies between labels."""
+    values = np.array(scale.values or (), dtype=np.float64)
+    numbers = np.array([one for one in truths if isinstance(one, float | int)], dtype=np.float64)
+    return not len(values) or bool((np.abs(numbers[:, None] - values).min(axis=1, initial=np.inf) < _SAME).all())
 
 
 def _place(truth: float | str | None, scale: Scale) -> int | None:

@@ -263,7 +263,9 @@ def _of_chance(contrast: Contrast, one: FloatArray, gold: FloatArray, both: Bool
         interval = above_coin(again.share(one[both], np.ones(len(truth), dtype=bool))).interval
     else:
         behind = again.standing_behind((contrast.metric,), truth, one[both])[contrast.metric]
-        interval = again.interval(value, apart, reviewers=min(contrast.reviewers, behind.reviewers), texts=behind.texts)
+        # A baseline that says one thing of all has no value, and nothing of the judge's rests on it.
+        reviewers = behind.reviewers if contrast.other is None else min(contrast.reviewers, behind.reviewers)
+        interval = again.interval(value, apart, reviewers=reviewers, texts=behind.texts)
         interval = again.unless_rare(interval, contrast.metric, truth, sides=((1.0, one[both]),))
         interval = unless_alike(interval, apart) if contrast.metric == MAE else interval
         sign, its = (-1.0, -value) if contrast.metric == MAE else (1.0, value)

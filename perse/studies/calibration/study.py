@@ -107,7 +107,9 @@ def calibration(
     examples = _correctable(scored, run) if judging else []
     given = promised(scored.examples, scored.judgements, scale=read.scale)
     if given is None and judging is None:
-        raise BadInput(f"{run} holds no answer with a label distribution and a true label; there is nothing to calibrate")
+        raise BadInput(
+            f"{run} holds no answer with a label distribution and a true label (a true score between labels, as the mean of several people, is none); there is nothing to calibrate"
+        )
     past = past_examples(examples)
     if judging and not past.examples:
         raise BadInput(f"{run}: no profile holds a review, so there is no past to correct by; score with k of 1 or more")
@@ -212,7 +214,7 @@ def _compare(
     )
     mae, beyond = gains["mae"], of_own["mae"]
     by_itself = (
-        ", which it does by itself, too: its scores are whole ones, and whatever is added breaks their ties"
+        ", some of which it may do by itself: its scores are whole ones, and whatever is added breaks their ties"
         if labels_alone(series[BEFORE])
         else ""
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from evaluation_builders import answered, graded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -15,10 +16,13 @@ from perse.evaluation.calibration.reliability import (
     chance_errors,
     nearest_label,
     off_by_chance,
+    on_labels,
+    promised,
     reliability_bins,
     reliability_by_label,
 )
 from perse.evaluation.calibration.risk_coverage import area, curve, entropy, kept
+from perse.scale import Scale
 
 ONE = np.ones((1, 4))
 
@@ -183,6 +187,15 @@ def test_the_last_bin_holds_certainty() -> None:
 def test_a_truth_between_two_labels_counts_for_the_nearest_and_midway_for_the_lower() -> None:
     values = np.array([0.0, 20.0, 40.0])
     assert nearest_label(np.array([0.0, 12.0, 30.0, 40.0]), values).tolist() == [0, 1, 1, 2]
+
+
+def test_no_probability_of_a_label_is_right_of_true_scores_between_labels() -> None:
+    scale = Scale("three", ("1", "2", "3"), (1.0, 2.0, 3.0))
+    assert on_labels([1, 3.0, None], scale) and not on_labels([1, 2.5], scale)
+    examples = [graded(str(n), f"p{n}", score) for n, score in enumerate((1, 2.5, 3))]
+    judgements = [answered(one.id, "2", distribution={"1": 0.2, "2": 0.6, "3": 0.2}, question="coverage") for one in examples]
+    assert promised(examples, judgements, scale=scale) is None
+    assert promised(examples[::2], judgements, scale=scale) is not None
 
 
 @pytest.mark.slow

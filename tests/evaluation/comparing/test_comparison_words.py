@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from comparing_worlds import compared, contrast, judges, labelled
-from evaluation_builders import answered, pair, scored
+from evaluation_builders import answered, graded, pair, scored
 
 from perse.evaluation.alignment import Fold
 from perse.evaluation.comparing.comparison import compare
@@ -255,3 +255,24 @@ def test_a_judge_of_labels_is_not_better_than_the_average_that_it_rounds() -> No
     ends = [(one.against_rounded.low, one.against_rounded.high) for one in against.contrasts if one.against_rounded]
     assert all(low < 0 and high == pytest.approx(-low) for low, high in ends if low is not None)
     assert any(one.against_rounded for one in against.contrasts)
+
+
+def test_a_judge_is_held_against_chance_also_where_the_baseline_says_one_thing_of_all() -> None:
+    generator = np.random.default_rng(0)
+    truth = generator.uniform(1, 5, 400)
+    examples = [graded(f"{n}", f"p{n // 4}", float(score)) for n, score in enumerate(truth)]
+    train = [graded("t", "t", 3.0)]
+    near, far = (
+        [
+            answered(one.id, str(label), question="coverage")
+            for one, label in zip(examples, np.clip(np.round(truth + off), 1, 5).astype(int), strict=True)
+        ]
+        for off in (generator.normal(0, 0.3, 400), generator.normal(0, 2, 400))
+    )
+    found = compare(
+        {"far": far, "near": near}, [Fold(examples, train)], resamples=200, permutations=200, metrics=["mae", "kendall"]
+    )
+    [against] = [one for one in found.pairings if one.one == "near" and one.baseline]
+    assert against.verdict.startswith("near is better than training mean") and "chance" not in against.verdict
+    [kendall] = [one for one in against.contrasts if one.metric == "kendall"]
+    assert kendall.other is None and kendall.against_chance is not None and (kendall.against_chance.low or 0) > 0
