@@ -201,6 +201,8 @@ def _of_profiles(fullest: _Named, runs: Sequence[_Named]) -> list[str]:
         others.append(f"{named.name} {'the same in another order' if reordered else _entries(named)}")
     if not others and fullest.own:
         return []
+    if not any(example.profile for named in runs for example in named.run.examples):
+        return ["no profile was shown; baselines of profiles have none to read"]
     shown = ", ".join([f"{fullest.name} showed {_entries(fullest)}", *others])
     return [f"{'profiles differ: ' if others else ''}{shown}; baselines read those of {fullest.name}"]
 

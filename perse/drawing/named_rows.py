@@ -44,8 +44,10 @@ def value_in_words(estimate: Estimate | None) -> str:
 
 def no_interval(estimates: Sequence[Estimate | None]) -> str:
     """Why values stand without an interval, as a sentence to add; "" if none does."""
-    reasons = dict.fromkeys(e.interval.reason for e in estimates if e and e.value is not None and e.interval.reason)
-    return f" No interval: {'; '.join(reason for reason in reasons if reason)}." if reasons else ""
+    known = [e.interval.reason for e in estimates if e and e.value is not None]
+    reasons = dict.fromkeys(filter(None, known))
+    which = "No interval" if all(known) else "Some have no interval"
+    return f" {which}: {'; '.join(reasons)}." if reasons else ""
 
 
 def dots(axis: Axes, rows: Sequence[NamedRow]) -> None:

@@ -31,7 +31,7 @@ ROUNDED = "rounded average"
 EVENED = "average, ties for neither"
 ROUNDED_MEAN = "rounded unpersonalized"
 IN_WORDS = {
-    CONSTANT: "always giving the same answer",
+    CONSTANT: "the best constant answer",
     "profile average": "the reader's own average",
     ROUNDED: "the reader's own average, rounded as its answers are",
     EVENED: "the reader's own average, ties counting for neither",

@@ -87,6 +87,7 @@ class PageData:
     manifests: tuple[tuple[str, str], ...] = field(default=())
     """Name and JSON text."""
     pairs: bool = False
+    summaries: bool = False
 
 
 def render_page(page: PageData) -> str:

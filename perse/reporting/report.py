@@ -33,7 +33,7 @@ from perse.files.replacing import settle
 from perse.files.runlog import MANIFEST, environment, file_digest, read_manifest, what_it_is
 from perse.models.vectors import KeptVectors
 from perse.progress import OnPart, OnProgress, unseen_part
-from perse.records import PointwiseExample
+from perse.records import PointwiseExample, SummaryExample
 from perse.reporting.knowledge_figures import knowledge_figures
 from perse.reporting.page import PageData, StudySection, render_page
 from perse.reporting.report_data import report_data
@@ -138,6 +138,7 @@ def write_report(
         studies=tuple(StudySection(result, tuple(figures)) for result, figures in zip(results, drawn[1:], strict=True)),
         manifests=tuple((name, _pretty(manifest)) for name, manifest in {"this report": own, **manifests}.items()),
         pairs=evaluation.kind == "pairwise",
+        summaries=any(isinstance(example, SummaryExample) for part in gathered.folds for example in part.examples),
     )
     written = _write(out, page, [figure for figures in drawn for figure in figures], evaluation, own)
     on_part("drawing", 1, 1)

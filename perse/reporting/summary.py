@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perse.drawing.figure import Figure
+from perse.evaluation.calibration.reliability import nearest_label
 from perse.evaluation.stats.departures import departing
 from perse.evaluation.stats.intervals import FEWEST_REVIEWERS
 from perse.evaluation.stats.results import Conclusion, Evaluation
@@ -237,9 +238,10 @@ def _spread(run: RunData) -> str:
         return even
     values, counts = np.unique(given, return_counts=True)
     place = int(counts.argmax())
-    share, readers = counts[place] / len(given), float((gold == values[place]).mean())
+    share, readers = counts[place] / len(given), float((run.values[nearest_label(gold, run.values)] == values[place]).mean())
+    gave = "the readers gave it" if run.on_labels or run.kind == "pairwise" else "it is nearest to the true score"
     name = run.labels[int(np.flatnonzero(run.values == values[place])[0])]
-    said = f"the answer that it most often finds likeliest, {name}, is so in {share:.0%}; the readers gave it in {readers:.0%}."
+    said = f"the answer that it most often finds likeliest, {name}, is so in {share:.0%}; {gave} in {readers:.0%}."
     if is_collapsed(run, run.likeliest):
         return f"{even} Collapsed: nearly one answer for everything{' else' if even else ''}: {said}".strip()
     if even:

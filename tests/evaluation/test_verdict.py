@@ -304,12 +304,12 @@ def test_pairs_are_compared_with_copying_the_shown_answer_with_a_coin_and_with_t
     right = [answered(e.id, e.reference.preference) for e in examples]
     [sentence] = evaluate(examples, right, train=None).verdict
     assert sentence == (
-        "judge: better than copying the shown answer and than always giving the same answer and than chance, on these texts alone: "
+        "judge: better than copying the shown answer and than the best constant answer and than chance, on these texts alone: "
         "accuracy 1.00 [0.86, 1.00] against 0.25 [0.14, 0.40], difference +0.75 [0.35, 0.86]"
     )
     [constant] = evaluate(examples, [answered(e.id, "A") for e in examples], train=None).verdict
     assert constant == (
-        "judge: not shown to be better than always giving the same answer: accuracy 0.75 [0.60, 0.86], difference +0.00 [-0.14, 0.14]"
+        "judge: not shown to be better than the best constant answer: accuracy 0.75 [0.60, 0.86], difference +0.00 [-0.14, 0.14]"
     )
     shy = [failed(one.id) if n < 20 else one for n, one in enumerate(right)]
     [refused] = evaluate(examples, shy, train=None).verdict
@@ -324,17 +324,17 @@ def test_of_pairs_the_better_constant_is_held_against_a_judge_whatever_the_train
     other = [pair(f"t{n}", f"t{n}", "B") for n in range(6)]
     found = evaluate(pairs, [answered(one.id, "A") for one in pairs], train=other)
     assert [one.baseline for one in found.differences] == ["chance", "constant", "copy the example"]
-    assert found.verdict[0].startswith("judge: not shown to be better than always giving the same answer: accuracy 0.75 ")
+    assert found.verdict[0].startswith("judge: not shown to be better than the best constant answer: accuracy 0.75 ")
     right = evaluate(pairs, [answered(one.id, one.reference.preference) for one in pairs], train=other)
     assert right.verdict[0].startswith(
-        "judge: better than copying the shown answer and than always giving the same answer and than chance"
+        "judge: better than copying the shown answer and than the best constant answer and than chance"
     )
 
 
 def test_a_judge_that_answers_as_its_baseline_does_is_not_said_to_be_better() -> None:
     pairs = [pair(f"{r}-{n}", f"u{r}", "B" if n else "A", profile=({"Ending": "B"},)) for r in range(12) for n in range(4)]
     [sentence] = evaluate(pairs, [answered(e.id, "B") for e in pairs], train=None).verdict
-    assert sentence.startswith("judge: not shown to be better than always giving the same answer: ")
+    assert sentence.startswith("judge: not shown to be better than the best constant answer: ")
     texts = [example.model_copy(update={"profile": example.profile[:1]}) for example in world(40)]
     [sentence] = evaluate(texts, [answered(e.id, str(e.profile[0].score)) for e in texts], train=None).verdict
     assert sentence.startswith("judge: not shown to be better than the reader's own average: ")

@@ -260,7 +260,7 @@ def test_a_judge_that_answered_nothing_is_compared_with_nothing(examples: list[E
 
 def test_pairs_that_were_answered_have_no_value_within_readers() -> None:
     found = verdict(pairs(), ["A"] * READERS)
-    assert found.headline == "not shown to be better than always giving the same answer"
+    assert found.headline == "not shown to be better than the best constant answer"
     assert "within" not in found.sentences[0]
 
 

@@ -246,16 +246,19 @@ def _constant_on_one(both: BoolArray, gold: FloatArray, given: tuple[FloatArray,
 
 def _of_chance(contrast: Contrast, one: FloatArray, gold: FloatArray, both: BoolArray, bootstrap: Bootstrap) -> Contrast:
     """The contrast with a baseline, and beside it by how much the judge is better than chance, of MAE than the best constant answer."""
-    if contrast.one is None:
-        return contrast
     again, truth = bootstrap.only(both), gold[both]
+    # Beside a baseline that says one thing of all no reader is left on whom both vary; the judge has its own value all the same.
+    alone = contrast.one is None and contrast.metric in SKIPPING and both.any()
+    mine = again.one(contrast.metric, truth, one[both]).value if alone else contrast.one
+    if mine is None:
+        return contrast
     own = _columns((contrast.metric,))(again, truth, one[both])[contrast.metric]
     chance = METRICS[contrast.metric].chance
     if chance is not None:
-        value, apart = contrast.one - chance, own - chance
+        value, apart = mine - chance, own - chance
     elif contrast.metric == MAE:
         constant = np.full_like(truth, np.median(truth))
-        value = float(np.abs(truth - constant).mean()) - contrast.one
+        value = float(np.abs(truth - constant).mean()) - mine
         apart = _columns((MAE,))(again, truth, constant)[MAE] - own
     else:
         return contrast

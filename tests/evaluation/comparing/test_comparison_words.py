@@ -50,7 +50,7 @@ def test_that_something_is_shown_on_these_texts_alone_stands_where_it_is_shown_a
 
 @pytest.mark.parametrize(
     ("trained", "rule"),
-    [([], "always giving the same answer"), (["B"] * 6, "always giving the same answer"), (["A"] * 6, "the majority answer")],
+    [([], "the best constant answer"), (["B"] * 6, "the best constant answer"), (["A"] * 6, "the majority answer")],
 )
 def test_of_pairs_a_judge_that_says_the_same_of_everything_is_above_a_baseline_and_not_better_than_it(
     trained: list[Choice], rule: str
@@ -276,3 +276,15 @@ def test_a_judge_is_held_against_chance_also_where_the_baseline_says_one_thing_o
     assert against.verdict.startswith("near is better than training mean") and "chance" not in against.verdict
     [kendall] = [one for one in against.contrasts if one.metric == "kendall"]
     assert kendall.other is None and kendall.against_chance is not None and (kendall.against_chance.low or 0) > 0
+
+
+def test_within_readers_a_judge_is_held_against_chance_beside_a_constant_baseline_too() -> None:
+    """It knows what each product's summaries are worth on average, and none from another of the same."""
+    generator = np.random.default_rng(0)
+    worth = np.repeat(generator.uniform(1.5, 4.5, 60), 6)
+    examples = [graded(f"{n}", f"p{n // 6}", float(score)) for n, score in enumerate(worth + generator.normal(0, 0.4, 360))]
+    said = np.clip(np.round(worth + generator.normal(0, 0.4, 360)), 1, 5).astype(int)
+    judge = [answered(one.id, str(label), question="coverage") for one, label in zip(examples, said, strict=True)]
+    found = compare({"again": judge, "prod": judge}, [Fold(examples, [graded("t", "t", 3.0)])], resamples=200, permutations=200)
+    [against] = [one for one in found.pairings if one.one == "prod" and one.baseline]
+    assert "but not shown to be better than chance in Kendall tau-b within reviewer: MAE" in against.verdict

@@ -183,7 +183,7 @@ def test_a_perfect_judge_is_better_than_a_constant_that_is_nearly_always_right()
     examples = [pair(f"{r}-{n}", f"u{r}", "B" if n == 0 and r < 9 else "A") for r in range(40) for n in range(4)]
     said = [answered(one.id, str(one.truth)) for one in examples]
     [sentence] = evaluate(examples, said, train=None).verdict
-    assert sentence.startswith("judge: better than always giving the same answer and than chance, ")
+    assert sentence.startswith("judge: better than the best constant answer and than chance, ")
     always = [answered(one.id, "A") for one in examples]
     found = compare({"always": always, "judge": said}, [Fold(examples, None)], resamples=100)
     contrast = found.pairings[0].contrasts[0]
