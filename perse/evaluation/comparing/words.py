@@ -78,7 +78,7 @@ def _concluded(one: str, other: str, contrasts: Sequence[Contrast], alone: str) 
             else ""
         )
         return f"{one} is {'better' if better else 'worse'} than {other}: {_told(better or worse)}{but}{alone}"
-    first = contrasts[0]
+    first = next((contrast for contrast in contrasts if contrast.difference is not None), contrasts[0])
     if first.difference is None:
         return f"{one} and {other} cannot be compared by {title_of(first.metric)}: {first.interval.reason}"
     return f"{one} and {other} are not shown to differ: {_numbers(first)}{_ties(first)}"

@@ -97,6 +97,9 @@ def test_words() -> None:
         sentence("after", "before", [undefined], items=9, answered=9)
         == "after and before cannot be compared by Kendall tau-b: undefined (x)"
     )
+    assert sentence("after", "before", [undefined, unclear], items=9, answered=9).startswith(
+        "after and before are not shown to differ: Pearson -0.020"
+    ), "what can be compared is told"
     assert "p < 0.001 (Holm <0.001)" in sentence(
         "after", "before", [contrast("kendall", 0.1, p_holm=0.0002)], items=9, answered=9
     )
