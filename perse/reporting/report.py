@@ -138,7 +138,7 @@ def write_report(
         studies=tuple(StudySection(result, tuple(figures)) for result, figures in zip(results, drawn[1:], strict=True)),
         manifests=tuple((name, _pretty(manifest)) for name, manifest in {"this report": own, **manifests}.items()),
         pairs=evaluation.kind == "pairwise",
-        summaries=any(isinstance(example, SummaryExample) for part in gathered.folds for example in part.examples),
+        summaries=_of_summaries(gathered),
     )
     written = _write(out, page, [figure for figures in drawn for figure in figures], evaluation, own)
     on_part("drawing", 1, 1)
@@ -225,14 +225,21 @@ def _own_names(drawn: Sequence[Sequence[Figure]]) -> list[list[Figure]]:
     return renamed
 
 
+def _of_summaries(gathered: Gathered) -> bool:
+    return any(isinstance(example, SummaryExample) for part in gathered.folds for example in part.examples)
+
+
 def _facts(evaluation: Evaluation, gathered: Gathered, manifests: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     begun = sorted(str(one.get("environment", {}).get("started", ""))[:10] for one in manifests.values())
     days = [day for day in dict.fromkeys(begun) if day]
     folders = {run.data_folder.name if run.data_folder else "a file" for runs in gathered.runs.values() for run in runs}
     digests = {run.data_digest[:12] for runs in gathered.runs.values() for run in runs}
     what = "pair" if evaluation.kind == "pairwise" else "text"
+    judged = f"{evaluation.items:,} times a {what} for one reader, of {evaluation.reviewers:,} readers"
+    if _of_summaries(gathered):
+        judged = f"{evaluation.items:,} summaries, of the reviews of {evaluation.reviewers:,} products or people"
     facts = [
-        ("Judged", f"{evaluation.items:,} times a {what} for one reader, of {evaluation.reviewers:,} readers"),
+        ("Judged", judged),
         ("Question", ", ".join(dict.fromkeys(q for judge in evaluation.judges.values() for q in judge.questions))),
         ("Answers", f"{evaluation.labels[0]} to {evaluation.labels[-1]}" if len(evaluation.labels) > 2 else "A or B"),
         ("Data set", f"{', '.join(sorted(folders))} (digest {', '.join(sorted(digests))})"),
