@@ -186,3 +186,10 @@ def test_whose_profile_a_sample_shows_is_known_of_each_judge() -> None:
         examples, {"full": answers, "bare": answers}, asked={"bare": without}, labels=LABELS, most=10, seed=0
     )
     assert [detail["same"] for detail in unpacked(samples.packed.items)] == [[True, False]] * 8
+
+
+def test_a_page_of_summaries_says_what_was_judged_and_by_whom_it_was_graded() -> None:
+    told = render_page(replace(made_page(4), summaries=True))
+    assert "says how a summary stands to them" in told and "compared with what people gave that summary" in told
+    assert "past reviews and says how this reader would like" not in told
+    assert "past reviews and says how this reader would like" in render_page(made_page(4))

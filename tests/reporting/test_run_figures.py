@@ -255,3 +255,11 @@ def test_twelve_judges_fit_and_have_files_of_their_own() -> None:
     runs = {name: scores(name, GOLD[:10], NEAR[:10], readers=5) for name in (f"judge/{n}" for n in range(12))}
     assert numbered("confusion", list(runs))["judge/11"] == "confusion-12-judge-11"
     assert "and 8 more" in distributions(runs).alt
+
+
+def test_true_scores_between_labels_are_said_to_be_taken_to_the_nearest_and_have_no_right_probabilities() -> None:
+    run = scores("ours", [one + 0.3 if one < 10 else one for one in GOLD], NEAR)
+    drawn = by_name(run_figures({"ours": run}, evaluation(run)))
+    assert "ours gives the label nearest to the true score in " in drawn["confusion"].alt
+    assert "The commonest true score (to the nearest label) is " in drawn["scores"].alt
+    assert "true scores lie between labels" in drawn["reliability"].alt
