@@ -50,7 +50,7 @@ if __name__ == "__main__":
     model, out, after, who = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     lines = out / "judgements.jsonl"
     begun = lines.read_bytes().count(b"\\n") if lines.exists() else 0
-    examples = LoadedExamples(pointwise_examples(6, 4, k=12), digest="d", folder=None, fold=None)
+    examples = LoadedExamples(pointwise_examples(24, 4, k=12), digest="d", folder=None, fold=None)
     judge = Judge.load(f"vllm:{model}", dtype="float32", context=2048)
     score(judge, QUESTIONS["pointwise"], examples, out, settings=JudgeSettings(max_new_tokens=24), on_progress=kill)
 """
@@ -59,7 +59,7 @@ if __name__ == "__main__":
 def test_vllm_in_this_process_gives_each_answer_when_it_is_written_so_that_a_kill_of_it_or_of_its_engine_loses_those_that_are_not(
     tokenizers: dict[str, Any], tmp_path: Path
 ) -> None:
-    """The 24 prompts have more tokens than vLLM begins with at once, so that the first answers are there before the last."""
+    """Of 96 prompts vLLM begins some at a time: a quick machine answered the rest of 24 before its engine could be killed."""
     model, script = tmp_path / "tiny", tmp_path / "run.py"
     tiny_llama(tokenizers["chatml"], width=128).save_pretrained(model)
     tokenizers["chatml"].save_pretrained(model)
@@ -76,14 +76,14 @@ def test_vllm_in_this_process_gives_each_answer_when_it_is_written_so_that_a_kil
         return done.returncode, done.stderr, by_id
 
     code, _, begun = scored(2)
-    assert code == -signal.SIGKILL and 2 <= len(begun) < 24
+    assert code == -signal.SIGKILL and 2 <= len(begun) < 96
     [engine] = (tmp_path / "engine").read_text().split()
     wait_until_gone(engine)
     code, said, more = scored(2, "the engine")
     assert code == 1 and "EngineLost: vLLM's engine stopped" in said, said[-2000:]
-    assert len(begun) + 2 <= len(more) < 24 and begun.items() <= more.items()
+    assert len(begun) + 2 <= len(more) < 96 and begun.items() <= more.items()
     code, _, ended = scored(0)
-    assert code == 0 and len(ended) == 24 and more.items() <= ended.items()
+    assert code == 0 and len(ended) == 96 and more.items() <= ended.items()
 
 
 def wait_until_gone(process: str) -> None:
