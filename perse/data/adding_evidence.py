@@ -141,6 +141,17 @@ def evidence_for(
     )
 
 
+def strangers(folder: Path, examples: Sequence[PointwiseExample], *, fold: int | None = None) -> list[PointwiseExample]:
+    """Of the examples those whose readers the training side holds neither by name nor under the pseudonym of the usual salt: told as strangers.
+
+    Raises:
+        BadInput: as `load_folder`.
+    """
+    data = load_folder(folder)
+    names, trained = _names_there(data, examples), training_readers(data.rows, fold)
+    return [one for one in examples if names.get(one.reviewer_id, one.reviewer_id) not in trained]
+
+
 def _names_there(data: DataSet, examples: Sequence[PointwiseExample]) -> dict[str, str]:
     """The pseudonyms in the data set of readers who stand in `examples` by their names."""
     options = data.manifest["options"]

@@ -249,7 +249,9 @@ def test_amazon_reviews_without_their_products_are_for_summaries_and_the_note_sa
         (["1/10", "7/10"], "", {}),
         ([0, 0.25, 1], " --scale 0-1", {}),
         ([0, 1], " --scale 0-1", {}),
-        ([0.5, 5], " --scale 0-5", {}),
+        ([0.5, 3, 5], " --scale 0.5-5", {}),
+        ([0, 0.5, 5], " --scale 0-5", {}),
+        ([0.5, 0.7, 5], " --scale 0-5", {}),
         ([0.5, 10], " --scale 0-10", {}),
         ([10, 100], " --scale 1-100", {}),
         (
@@ -258,7 +260,19 @@ def test_amazon_reviews_without_their_products_are_for_summaries_and_the_note_sa
             {"score below 0: the scale is taken for -4 to 5 (if it is another, give --scale LOW-HIGH)": 10},
         ),
     ],
-    ids=["of 5", "of 5 from 0", "of 10", "shares", "thumbs", "half stars", "halves to 10", "percent", "below 0"],
+    ids=[
+        "of 5",
+        "of 5 from 0",
+        "of 10",
+        "shares",
+        "thumbs",
+        "half stars",
+        "half stars from 0",
+        "of 5 below 1",
+        "halves to 10",
+        "percent",
+        "below 0",
+    ],
 )
 def test_the_scale_of_a_command_holds_all_scores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scores: list[object], option: str, problem: dict[str, int]

@@ -168,7 +168,7 @@ def evidence(
     from functools import partial
 
     from perse.commands.terminal import err
-    from perse.data.adding_evidence import add_evidence, evidence_for
+    from perse.data.adding_evidence import add_evidence, evidence_for, strangers
     from perse.data.examples_file import read_examples
     from perse.evaluation.stacking.renamed import under_other_names
     from perse.models.vectors import KeptVectors
@@ -189,7 +189,7 @@ def evidence(
         if examples is not None and out is not None:
             told = evidence_for(folder, read_examples(examples), vectors, fold=fold, on_progress=partial(on_part, "fitting"))
             _write_lines(out, example_lines(told))
-            if again := under_other_names(_training_side(folder, fold), told):
+            if again := under_other_names(_training_side(folder, fold), strangers(folder, told, fold=fold)):
                 err.print(
                     f"note: {len(again)} readers of {examples} have the scores of training readers of {folder}, under other names: they are told as strangers, "
                     "with scores of their own in the numbers; name them as the data set does",

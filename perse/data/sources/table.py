@@ -275,6 +275,7 @@ def meant_scale(scores: Mapping[str, int]) -> tuple[float, float] | None:
     | one below 0 | the highest there is | the lowest there is |
     | all from 0 to 1, not all of them 1 | 1 | 0 |
     | others up to 5, up to 10, above 10 | 5, 10, the highest there is | 0 if one is below 1 and not taken for "not rated", else 1 |
+    | up to 5 in steps of a half, none of them 0 | 5 | 0.5 if one is so, else 1 |
     """
     if not (values := _values(scores)):
         return None
@@ -287,6 +288,8 @@ def meant_scale(scores: Mapping[str, int]) -> tuple[float, float] | None:
         high = 1
     else:
         high = 5 if most <= 5 else max(most, 10)
+    if least == 0.5 and high == 5 and all(value % 0.5 == 0 for value in values):
+        return 0.5, high
     return (0 if least < 1 and not unrated(scores) else 1), high
 
 

