@@ -211,7 +211,7 @@ def test_the_finding_says_lenient_strict_or_neither_with_the_numbers() -> None:
     assert re.match(
         r"J is lenient with aspect coverage, by 19\.5 \[.*\] points of 100, and is lenient with sentiment consistency, by 19\.5 \[.*\] points of "
         r"100, over 24 summaries of 12 products that people graded\. To summaries with another product's reviews it gives 39\.8 \[[\d., ]+\] for aspect coverage "
-        r"and 39\.8 \[[\d., ]+\] for sentiment consistency\. For aspect coverage it gives 40\.0 where people gave 2 \(12 summaries\), and 80\.0 where they gave 3 "
+        r"and 39\.8 \[[\d., ]+\] for sentiment consistency\. For aspect coverage it gives 40\.0 where people's mean grade is nearest to 2 \(12 summaries\), and 80\.0 where it is nearest to 3 "
         r"\(12 summaries\); "
         r"for sentiment consistency .*\.$",
         finding(lenient),

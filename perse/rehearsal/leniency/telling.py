@@ -82,8 +82,8 @@ def _ends(one: OfQuestion) -> str:
         return ""
     worst, best = one.grades[0], one.grades[-1]
     return (
-        f"for {TITLES[one.aspect]} it gives {worst.judge.value:.{DIGITS}f} where people gave {worst.grade} ({_number(worst.summaries)}), and "
-        f"{best.judge.value:.{DIGITS}f} where they gave {best.grade} ({_number(best.summaries)})"
+        f"for {TITLES[one.aspect]} it gives {worst.judge.value:.{DIGITS}f} where people's mean grade is nearest to {worst.grade} ({_number(worst.summaries)}), and "
+        f"{best.judge.value:.{DIGITS}f} where it is nearest to {best.grade} ({_number(best.summaries)})"
     )
 
 
@@ -150,5 +150,6 @@ def _grades(found: Leniency) -> Table:
             for one in found.questions
             for each in one.grades
         ),
+        notes=("people's grade: to which of 1 to 5 the mean of a summary's grades is nearest, halves up",),
         digits=DIGITS,
     )
