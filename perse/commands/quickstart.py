@@ -90,12 +90,15 @@ def _show(understood: Understood) -> None:
 
 def _rows(understood: Understood) -> Iterator[tuple[str, str]]:
     """What was understood, name by name."""
+    from perse.data.describing.facts import ENOUGH
+
     found, texts = understood.description, understood.texts
     yield "reviews", f"{found.file}: {found.rows:,} rows, {found.reviewers:,} readers ({found.fields.get('reviewer_id', '?')})"
     if found.per_reviewer is not None:
         yield (
             "",
-            f"of each {found.per_reviewer.spread.median:g} in the median; {found.per_reviewer.enough:,} readers have 6 or more, and are kept",
+            f"of each {found.per_reviewer.spread.median:g} in the median; {found.per_reviewer.enough:,} readers have {ENOUGH} or more; "
+            f"kept is who has {understood.fewest} or more that can be used",
         )
     if texts is not None:
         yield "texts", f"{texts.file.name}: {texts.rows:,} rows; {texts.text} is the text, {texts.words:.0f} words on average"

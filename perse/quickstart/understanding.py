@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from perse.data.describing.facts import Description, describe
+from perse.data.describing.facts import ENOUGH, Description, describe
 from perse.data.sources.faults import Faults
 from perse.data.sources.lines import read_records
 from perse.data.sources.source import Head
@@ -68,6 +68,11 @@ class Understood:
     def scale(self) -> str:
         """The scale that is taken for that of the scores, such as "1-5"."""
         return self.build[self.build.index("--scale") + 1] if "--scale" in self.build else "1-10"
+
+    @property
+    def fewest(self) -> int:
+        """How many reviews a reader must have to be kept."""
+        return _fewest(self.build)
 
 
 def understand(reviews: Path, texts: Path | None, columns: Mapping[str, str]) -> Understood:
@@ -151,9 +156,15 @@ def _build(description: Description, joined: Joined | None, columns: Mapping[str
         )
     if "--on-error" not in words:
         words += ["--on-error", "skip"]  # the build counts what it leaves out, of texts, too
-    readers = description.per_reviewer.enough if description.per_reviewer else 0
+    readers = (
+        description.per_reviewer.enough if description.per_reviewer and _fewest(words) == ENOUGH else description.reviewers
+    )
     share = min(MOST_HELD_OUT, max(0.1, READERS / readers)) if readers else 0.1
     return (*words, "--valid", f"{share:.2g}", "--profiles", "per_reviewer_epoch")
+
+
+def _fewest(words: Sequence[str]) -> int:
+    return int(words[words.index("--min-reviews") + 1]) if "--min-reviews" in words else ENOUGH
 
 
 def _joined(

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from perse.commands.data.build import app as data_app
+from perse.commands.quickstart import _rows
 from perse.data.load import load_examples
 from perse.errors import BadInput
 from perse.quickstart.understanding import understand
@@ -83,6 +84,20 @@ def test_a_messy_pair_of_files_is_built_at_the_first_try(tmp_path: Path) -> None
     }  # fmt: skip
     assert found.build[found.build.index("--scale") + 1] == "1-5"
     assert built(found.build, tmp_path / "set") == ALL
+
+
+def test_readers_of_few_reviews_are_kept_as_the_command_keeps_them_and_it_is_said(tmp_path: Path) -> None:
+    rows: list[list[object]] = [
+        [f"user{reader}", TITLES[(reader + at) % 12], (reader + at) % 5 + 1, said(reader * 100 + at)]
+        for reader in range(30)
+        for at in range(4)
+    ]
+    mine = written(tmp_path / "reviews.csv", ["user_id", "book_title", "stars", "text"], rows)
+    found = understand(mine, texts(tmp_path / "texts.csv"), {})
+    told = dict(_rows(found))
+    assert told[""] == "of each 4 in the median; 0 readers have 6 or more; kept is who has 4 or more that can be used"
+    assert found.build[found.build.index("--valid") + 1] == "0.34", "twenty of thirty are more than a third"
+    assert built(found.build, tmp_path / "set") == 30
 
 
 def test_what_a_newcomers_tables_have_wrong_is_left_out_and_counted_with_its_lines(tmp_path: Path) -> None:
