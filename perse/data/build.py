@@ -317,9 +317,9 @@ def _time_notes(records: Sequence[Review] | Sequence[Comparison], k: int) -> tup
 
 
 def _scale_notes(reviews: Sequence[Review], scale: tuple[float, float]) -> tuple[str, ...]:
-    """Warns that the scale may be wrong, if its upper half is unused."""
+    """Warns that the scale may be wrong, if its upper quarter is unused."""
     most = max(review.original_score for review in reviews)
-    if most > sum(scale) / 2:
-        return ()
     low, high = scale
+    if most > low + 0.75 * (high - low):
+        return ()
     return (f"no score is above {most:g} on the scale {low:g}-{high:g}; if it ends there, give --scale {low:g}-{most:g}",)

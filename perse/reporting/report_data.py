@@ -84,6 +84,11 @@ class RunData:
         return found
 
     @cached_property
+    def unanswered(self) -> int:
+        """How many whose true answer is known have no answer."""
+        return int((~np.isnan(self.gold) & ~self.known).sum())
+
+    @cached_property
     def told(self) -> BoolArray:
         """(n,) known, with a distribution."""
         found: BoolArray = self.known & ~np.isnan(self.distributions).any(axis=1)

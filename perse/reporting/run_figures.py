@@ -154,17 +154,16 @@ def _ahead(evaluation: Evaluation, row: str, baseline: str, column: str) -> str:
     known = {one.baseline: one.estimate for one in evaluation.differences if (one.row, one.column) == (row, column)}
     estimate = known.get(baseline)
     again = next((name for name in BY_TIES.get(baseline, ()) if name in known), None)
+    better = f" The value of {row} is better than that of {baseline}"
     if again is not None:
         first = "" if estimate is None else f"the difference is {value_in_words(estimate)}, and "
-        return f" The value of {row} is better, which ties may make: {first}{value_in_words(known[again])} from {in_words(again, own_scores=evaluation.own_scores)}."
+        return f"{better}, which ties may make: {first}{value_in_words(known[again])} from {in_words(again, own_scores=evaluation.own_scores)}."
     if estimate is None:
-        return f" The value of {row} is better, which may be chance: their difference was not computed."
+        return f"{better}, which may be chance: their difference was not computed."
     if estimate.interval.low is None or estimate.interval.high is None:
-        return (
-            f" The value of {row} is better, which may be chance: the interval of the difference is {estimate.interval.reason}."
-        )
+        return f"{better}, which may be chance: the interval of the difference is {estimate.interval.reason}."
     chance = estimate.interval.low <= 0 <= estimate.interval.high
-    return f" The value of {row} is better{', which may be chance' if chance else ''}: the difference is {value_in_words(estimate)}."
+    return f"{better}{', which may be chance' if chance else ''}: the difference is {value_in_words(estimate)}."
 
 
 def _metric_in_words(evaluation: Evaluation, column: str, title: str, best: tuple[str, float] | None) -> str:

@@ -130,7 +130,8 @@ def _shares_in_words(
     true = shares[first][0]
     top = runs[first].labels[int(true.argmax())]
     nearest_to = "" if runs[first].on_labels else " (to the nearest label)"
-    words = f"The commonest true score{nearest_to} is {top}, {true.max():.0%} of the time (entropy {_bits(true):.1f} bits); {listed(said)}."
+    of = f" of what {first} answered" if runs[first].unanswered else ""
+    words = f"The commonest true score{of}{nearest_to} is {top}, {true.max():.0%} of the time (entropy {_bits(true):.1f} bits); {listed(said)}."
     return words + (f" Nearly one score for everything: {listed(collapsed)}." if collapsed else "")
 
 
@@ -176,7 +177,8 @@ def _confusion(run: RunData, name: str) -> Figure:
     off = np.abs(np.subtract.outer(np.arange(len(square)), np.arange(len(square))))
     exact, near = (square[off <= most].sum() / table.sum() for most in (0, 1))
     high, low = square[off > 0].sum(), np.triu(square, 1).sum()
-    words = f"{run.name} gives {'exactly the true score' if run.on_labels else 'the label nearest to the true score'} in {exact:.0%} of {table.sum()} items and is within one step in {near:.0%}"
+    unanswered = f", {failed.sum()} of which it did not answer," if failed.any() else ""
+    words = f"{run.name} gives {'exactly the true score' if run.on_labels else 'the label nearest to the true score'} in {exact:.0%} of {table.sum()} items{unanswered} and is within one step in {near:.0%}"
     words += f"; of its errors, {low / high:.0%} are too high" if high else ""
     return draw(
         name,

@@ -227,21 +227,23 @@ def _headline(standing: Standing, concluded: Conclusion, *, own_scores: bool) ->
 
 
 def _spread(run: RunData) -> str:
-    """Whether it finds one answer likeliest of everything, and how often the readers give that."""
-    given, gold = run.likeliest[~np.isnan(run.likeliest)], run.gold[~np.isnan(run.gold)]
+    """Whether it finds one answer likeliest of everything, and how often the readers give that to the same texts."""
+    rows = run.known & ~np.isnan(run.likeliest)
+    given, gold = run.likeliest[rows], run.gold[rows]
     even = (
         f"Of {_share(int(run.evened.sum()), int(run.ok.sum()))} of the pairs it finds neither text likelier."
         if run.evened.any()
         else ""
     )
-    if not len(given) or not len(gold):
+    if not len(given):
         return even
     values, counts = np.unique(given, return_counts=True)
     place = int(counts.argmax())
     share, readers = counts[place] / len(given), float((run.values[nearest_label(gold, run.values)] == values[place]).mean())
     gave = "the readers gave it" if run.on_labels or run.kind == "pairwise" else "it is nearest to the true score"
+    of = " of what it answered" if run.unanswered else ""
     name = run.labels[int(np.flatnonzero(run.values == values[place])[0])]
-    said = f"the answer that it most often finds likeliest, {name}, is so in {share:.0%}; {gave} in {readers:.0%}."
+    said = f"the answer that it most often finds likeliest, {name}, is so in {share:.0%}; {gave} in {readers:.0%}{of}."
     if is_collapsed(run, run.likeliest):
         return f"{even} Collapsed: nearly one answer for everything{' else' if even else ''}: {said}".strip()
     if even:

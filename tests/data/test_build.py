@@ -327,6 +327,9 @@ def test_a_scale_that_looks_forgotten_is_noted(raw: Path, tmp_path: Path) -> Non
     _, scale, dates = pointwise(raw, tmp_path / "set", reviews=stars).notes
     assert "no score is above 5 on the scale 1-10; if it ends there, give --scale 1-5" in scale
     assert "no ISO date" in dates and "'May 1'" in dates
+    seven = tmp_path / "seven.jsonl"
+    seven.write_text("".join(json.dumps(row | {"score": 1 + row["score"] % 7}) + "\n" for row in rows), "utf-8")
+    assert any("no score is above 7 on" in note for note in pointwise(raw, tmp_path / "seven", reviews=seven).notes)
     assert len(pointwise(raw, tmp_path / "right", reviews=stars, scale=(1, 5), k=1).notes) == 1
 
 

@@ -45,7 +45,7 @@ def test_judge_and_best_baseline_are_named_with_their_values(pointwise: dict[str
 def test_of_errors_the_lower_one_is_better_and_no_caption_claims_that_it_is_more_than_chance(
     pointwise: dict[str, Figure],
 ) -> None:
-    said = "The value of ours (expected) is better, which may be chance: their difference was not computed."
+    said = "The value of ours (expected) is better than that of profile average, which may be chance: their difference was not computed."
     assert said in pointwise["metric-mae"].alt
 
 
@@ -53,8 +53,8 @@ def test_of_errors_the_lower_one_is_better_and_no_caption_claims_that_it_is_more
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [
-        (-0.9, -0.1, "is better: the difference is -0.50 [-0.90, -0.10]"),
-        (-0.9, 0.1, "is better, which may be chance: the difference is -0.50 [-0.90, 0.10]"),
+        (-0.9, -0.1, "is better than that of profile average: the difference is -0.50 [-0.90, -0.10]"),
+        (-0.9, 0.1, "is better than that of profile average, which may be chance: the difference is -0.50 [-0.90, 0.10]"),
     ],
 )
 def test_where_the_difference_has_an_interval_the_caption_says_it_as_the_verdict_does(
@@ -82,7 +82,10 @@ def test_a_caption_claims_no_lead_that_the_verdict_takes_back_for_ties(again: st
     found = evaluation(run).model_copy(update={"differences": given})
     said = by_name(run_figures({"ours": run}, found))["metric-mae"].alt
     first = "the difference is -0.50 [-0.90, -0.10], and " if plain else ""
-    assert f"is better, which ties may make: {first}-0.50 [-0.80, -0.10] from {in_words(again, own_scores=True)}." in said
+    assert (
+        f"is better than that of profile average, which ties may make: {first}-0.50 [-0.80, -0.10] from {in_words(again, own_scores=True)}."
+        in said
+    )
 
 
 @pytest.mark.slow
@@ -127,7 +130,7 @@ def test_a_caption_says_why_a_difference_has_no_interval() -> None:
     none = Estimate(value=-0.5, interval=Interval(reason="undefined (few reviewers)"), items=40, difference=True)
     apart = Difference(judge="ours", row=own, baseline=best, column="mae", estimate=none)
     found = evaluation(run).model_copy(update={"differences": (apart,)})
-    said = "is better, which may be chance: the interval of the difference is undefined (few reviewers)."
+    said = "is better than that of profile average, which may be chance: the interval of the difference is undefined (few reviewers)."
     assert said in by_name(run_figures({"ours": run}, found))["metric-mae"].alt
 
 
@@ -161,7 +164,8 @@ def test_the_confusion_counts_every_item_and_failures_apart() -> None:
     assert figure.rows[7][-1] == 1
     # of 3 items, the failed one among them, 1 is exact and 2 are within one step; the one error is too high
     assert (
-        "exactly the true score in 33% of 3 items and is within one step in 67%; of its errors, 100% are too high" in figure.alt
+        "exactly the true score in 33% of 3 items, 1 of which it did not answer, and is within one step in 67%; of its errors, 100% are too high"
+        in figure.alt
     )
 
 

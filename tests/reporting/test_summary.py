@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -22,6 +23,7 @@ from perse.records import (
 )
 from perse.reporting.page import Verdict
 from perse.reporting.report_data import report_data
+from perse.reporting.score_figures import distributions
 from perse.reporting.summary import cautions, sections, verdicts
 
 READERS, TEXTS = 24, 5
@@ -185,6 +187,18 @@ def test_a_judge_that_is_right_of_readers_who_mostly_say_one_thing_is_not_collap
     ]
     said = spread(choices, [answer(one, str(one.truth)) for one in choices])
     assert said == "The answer that it most often finds likeliest, A, is so in 96%; the readers gave it in 96%."
+
+
+def test_what_a_judge_finds_likeliest_is_held_against_what_the_readers_gave_of_that() -> None:
+    """A judge that is right wherever it answers, and refuses nine in ten of the 10s."""
+    examples = texts(mostly_ten)
+    refused = [one.truth == 10 and n % 10 != 1 for n, one in enumerate(examples)]
+    given = [answer(one, None if no else str(one.truth)) for one, no in zip(examples, refused, strict=True)]
+    said = spread(examples, given)
+    told = re.search(r"likeliest, (\d+), is so in (\d+)%; the readers gave it in (\d+)% of what it answered\.", said)
+    assert told and told[2] == told[3], said
+    caption = distributions(report_data(align([Fold(examples, None)], {"ours": given}))).alt
+    assert f"The commonest true score of what ours answered is {told[1]}, {told[2]}% of the time" in caption
 
 
 def test_a_judge_that_is_not_asked_for_a_collapse_is_not_said_to_have_passed_one() -> None:
