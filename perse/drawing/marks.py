@@ -14,6 +14,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
@@ -193,10 +194,11 @@ def legend_height(labels: Sequence[str]) -> float:
 
 
 def _columns(labels: Sequence[str]) -> int:
-    """How many labels fit beside each other; a legend fills its first column first."""
+    """How many labels fit beside each other; a legend fills its first column first, and its first columns with one more where they are not even."""
     for columns in range(len(labels), 1, -1):
-        rows = -(-len(labels) // columns)
-        widest = [max(map(len, labels[start : start + rows])) for start in range(0, len(labels), rows)]
+        rows, more = divmod(len(labels), columns)
+        starts = [column * rows + min(column, more) for column in range(columns + 1)]
+        widest = [max(map(len, labels[start:end])) for start, end in pairwise(starts)]
         if sum(min(width, _LONGEST_LABEL) + 7 for width in widest) <= _LETTERS:
             return columns
     return 1

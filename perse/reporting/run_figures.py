@@ -159,7 +159,7 @@ def _ahead(evaluation: Evaluation, row: str, baseline: str, column: str) -> str:
         first = "" if estimate is None else f"the difference is {value_in_words(estimate)}, and "
         return f"{better}, which ties may make: {first}{value_in_words(known[again])} from {in_words(again, own_scores=evaluation.own_scores)}."
     if estimate is None:
-        return f"{better}, which may be chance: their difference was not computed."
+        return f"{better}; whether by more than chance was not computed."
     if estimate.interval.low is None or estimate.interval.high is None:
         return f"{better}, which may be chance: the interval of the difference is {estimate.interval.reason}."
     chance = estimate.interval.low <= 0 <= estimate.interval.high

@@ -126,13 +126,20 @@ def _shares_in_words(
         common, likely = labels[int(given.argmax())], labels[int(likeliest.argmax())]
         words = f"{judge} gives {common} most often, {given.max():.0%} of the time ({_bits(given):.1f} bits)"
         said.append(f"{words}, and {likely} is likeliest in {likeliest.max():.0%}")
-    first = next(iter(shares))
-    true = shares[first][0]
-    top = runs[first].labels[int(true.argmax())]
-    nearest_to = "" if runs[first].on_labels else " (to the nearest label)"
-    of = f" of what {first} answered" if runs[first].unanswered else ""
-    words = f"The commonest true score{of}{nearest_to} is {top}, {true.max():.0%} of the time (entropy {_bits(true):.1f} bits); {listed(said)}."
+    if any(runs[judge].unanswered for judge in shares):
+        each = [_true_in_words(runs[judge], four[0], of=f" of what {judge} answered") for judge, four in shares.items()]
+        words = " ".join(f"{true}; {given}." for true, given in zip(each, said, strict=True))
+    else:
+        first = next(iter(shares))
+        words = f"{_true_in_words(runs[first], shares[first][0], of='')}; {listed(said)}."
     return words + (f" Nearly one score for everything: {listed(collapsed)}." if collapsed else "")
+
+
+def _true_in_words(run: RunData, true: FloatArray, *, of: str) -> str:
+    """What the readers gave most often, to all that was judged or to what a judge answered `of` it."""
+    nearest_to = "" if run.on_labels else " (to the nearest label)"
+    top = run.labels[int(true.argmax())]
+    return f"The commonest true score{of}{nearest_to} is {top}, {true.max():.0%} of the time (entropy {_bits(true):.1f} bits)"
 
 
 def _bits(shares: FloatArray) -> float:

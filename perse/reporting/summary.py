@@ -133,6 +133,8 @@ def verdicts(evaluation: Evaluation, runs: Mapping[str, RunData]) -> tuple[Verdi
         if standing in ("unclear", "worse") and concluded.taste is not False and _shown_within(evaluation, rows.get(name)) > 0:
             within = _WITHIN_ONLY if concluded.taste else _WITHIN_UNKNOWN
             advice = within.format(rule=_CHANCE if concluded.against == CHANCE else _AVERAGE)
+        if standing == "undefined" and evaluation.ok_items < summary.ok:
+            advice += f" Of the {summary.ok:,} that it answered {evaluation.ok_items:,} are compared, which every judge answered: a report of it alone has more."
         coverage = f"It answered {summary.ok:,} of {summary.asked:,} questions ({_share(summary.ok, summary.asked)})."
         but = ", and orders one reader's texts the wrong way round" if turned else ", not shown to know what a reader likes"
         headline = _headline(standing, concluded, own_scores=evaluation.own_scores) + (but if only_pooled else "")

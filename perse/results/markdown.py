@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from perse.results.columns import is_number
 from perse.results.result import Estimate, Result, Table
-from perse.results.words import footnotes, one_line, shown
+from perse.results.words import footnotes, one_line, shown, value_and_interval
 
 _MEANS_SOMETHING = re.compile(r"[\\`*|\[\]~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
@@ -45,8 +45,9 @@ def escaped(text: str) -> str:
 
 
 def _cell(cell: Estimate | str | None, digits: int) -> str:
-    text = shown(cell, digits=digits)
-    return escaped(text) if isinstance(cell, str) else text.replace("|", "\\|")
+    if isinstance(cell, Estimate):
+        return " ".join(filter(None, value_and_interval(cell, digits=digits))).replace("|", "\\|")
+    return escaped(shown(cell)) if cell else shown(cell)
 
 
 def _line(cells: Sequence[str]) -> str:

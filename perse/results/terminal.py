@@ -131,9 +131,9 @@ def _column(table: Table, at: int, *, stacked: bool) -> _Column:
 
 
 def _text(cell: Cell, digits: int, *, stacked: bool) -> str:
-    if isinstance(cell, Estimate) and stacked:
-        return "\n".join(filter(None, value_and_interval(cell, digits=digits, reasons=False)))
-    return shown(cell, digits=digits, reasons=False)
+    if isinstance(cell, Estimate):
+        return ("\n" if stacked else " ").join(filter(None, value_and_interval(cell, digits=digits, reasons=False)))
+    return shown(cell)
 
 
 def _width(columns: Sequence[_Column]) -> int:

@@ -11,6 +11,8 @@ from perse.results.result import FINEST, Cell, Estimate, Table
 
 ABSENT = "-"
 UNDEFINED = "undefined"
+MARK = "*"
+"""Behind an interval that is of fewer resamples than were drawn."""
 
 
 def value_and_interval(estimate: Estimate, *, digits: int = 3, reasons: bool = True) -> tuple[str, str]:
@@ -25,7 +27,7 @@ def value_and_interval(estimate: Estimate, *, digits: int = 3, reasons: bool = T
         return reason, ""
     sign = "+" if estimate.difference else ""
     low, high = estimate.interval.low, estimate.interval.high
-    mark = "*" if estimate.of_fewer_resamples else ""
+    mark = MARK if estimate.of_fewer_resamples else ""
     if low is None or high is None:
         between = f"[{reason}]"
     else:
@@ -50,12 +52,13 @@ def telling_apart(one: float, other: float, *, digits: int = 3) -> int:
 
 
 def shown(cell: Cell, *, digits: int = 3, reasons: bool = True) -> str:
-    """A cell in one line; see `value_and_interval`."""
+    """A cell in one line, as in a sentence: without the asterisk, which a table explains below it; see `value_and_interval`."""
     if cell is None:
         return ABSENT
     if isinstance(cell, str):
         return cell
-    return " ".join(filter(None, value_and_interval(cell, digits=digits, reasons=reasons)))
+    value, between = value_and_interval(cell, digits=digits, reasons=reasons)
+    return f"{value} {between.removesuffix(MARK)}".strip()
 
 
 def alike(said: Sequence[tuple[str, str]]) -> tuple[str, ...]:
@@ -74,7 +77,7 @@ def footnotes(table: Table) -> tuple[str, ...]:
     said = [f"some values are {reason}" for reason in no_value if reason != UNDEFINED]
     said += [f"some intervals are {reason}" for reason in no_interval]
     if most := max((one.interval.undefined_resamples for one in values if one.of_fewer_resamples), default=0):
-        said.append(f"*: the value is undefined in some resamples (at most {most}); the interval is that of the others")
+        said.append(f"{MARK}: the value is undefined in some resamples (at most {most}); the interval is that of the others")
     return (*table.notes, *said)
 
 

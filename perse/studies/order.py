@@ -107,7 +107,14 @@ def _result(asking: Asking, asked: Sequence[Asked], *, writes: bool) -> Result:
     found = measure([one.condition for one in asked], resamples=asking.resamples, seed=asking.settings.seed)
     orders = {one.x: one.orders for one in asked}
     moves = {one.x: _moves(asking, one) for one in asked}
-    told, most = all(_told(one.condition) for one in asked), max(asked, key=lambda one: int(one.x))
+    most = max(asked, key=lambda one: int(one.x))
+    answered = [one for each in asked for one in _answered(each.condition)]
+    untold = [one for one in answered if not one.distribution]
+    told = len(untold) < len(answered) or not answered
+    partly = [
+        f"{len(untold)} of {len(answered)} answers told no probabilities: the label that they gave stands for the likeliest"
+    ]
+    partly = partly if told and untold else []
     judge = asked[0].condition.judge
     moved = tuple(Point(series=judge, x=x, metric="moved", estimate=both[0]) for x, both in moves.items())
     spreads: list[tuple[Cell, ...]] = []
@@ -118,7 +125,7 @@ def _result(asking: Asking, asked: Sequence[Asked], *, writes: bool) -> Result:
     return Result(
         name="order",
         asks=ASKS,
-        answer=_answer(found, most, moves, told=told) + _sampled(asking, most, told=told, writes=writes),
+        answer=_answer(found, most, moves, told=told) + _sampled(asking, most, writes=writes),
         plot="lines",
         x_label="k: how many of the reader's past reviews are shown",
         points=(*found.points, *moved),
@@ -136,6 +143,7 @@ def _result(asking: Asking, asked: Sequence[Asked], *, writes: bool) -> Result:
                     "moves: mean absolute difference of the expected score (pairs: of the probability of A); changes: share of "
                     "items whose label differs; both over all pairs of different orders of an item, of the items that were answered in every order "
                     "of that k, whatever they were at another",
+                    *partly,
                 ),
             ),
             found.table("Means over the orders", "k"),
@@ -162,16 +170,21 @@ def _answer(found: Measured, most: Asked, moves: Mapping[str, tuple[Estimate, Es
     )
 
 
-def _told(condition: Condition) -> bool:
-    """Whether every answer has its probabilities, so that no label need be drawn."""
-    return all(one.distribution for answers in condition.passes for one in answers.values() if one.label is not None)
+def _answered(condition: Condition) -> list[Judgement]:
+    """In every order."""
+    return [one for answers in condition.passes for one in answers.values() if one.label is not None]
 
 
-def _sampled(asking: Asking, asked: Asked, *, told: bool, writes: bool) -> str:
+def _sampled(asking: Asking, asked: Asked, *, writes: bool) -> str:
     """What the order has no part in, where no order is asked twice to see how much that is. `writes`: whether a review is written first, which is sampled."""
-    if asking.settings.temperature == 0 or (told and not writes) or len(asked.shown) == 1:
+    answered = _answered(asked.condition)
+    drawn = [one for one in answered if writes or not one.distribution]
+    if asking.settings.temperature == 0 or not drawn or len(asked.shown) == 1:
         return ""
-    return f" At a temperature of {asking.settings.temperature:g} all of that may be sampling: no order is asked twice."
+    at = f" At a temperature of {asking.settings.temperature:g}"
+    if len(drawn) < len(answered):
+        return f"{at} {len(drawn)} of its {len(answered)} answers, which told no probabilities, may be apart from others by sampling: no order is asked twice."
+    return f"{at} all of that may be sampling: no order is asked twice."
 
 
 def _sampling(asking: Asking) -> list[str]:

@@ -14,7 +14,7 @@ from perse.drawing.figure import Figure, save_figure
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
-from perse.drawing.marks import HATCHES, MARKERS, SERIES, draw, empty, file_name, plain, style
+from perse.drawing.marks import HATCHES, MARKERS, SERIES, WIDTH, draw, empty, file_name, legend_above, plain, style
 from perse.reporting.run_figures import failures, metric
 from perse.reporting.score_figures import calibration, confusions, distributions
 
@@ -54,6 +54,28 @@ def test_no_two_pictures_share_an_id(pointwise: dict[str, Figure], pairwise: dic
         used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', figure.svg))
         assert used <= set(re.findall(r' id="([^"]+)"', figure.svg)), figure.name
         assert all(one.startswith(f"{figure.name}-") for one in used)
+
+
+BASELINES = ["copy the example", "unpersonalized", "Bradley-Terry", "majority", "random"]
+
+
+@pytest.mark.parametrize("judges", range(1, 6))
+@pytest.mark.parametrize("baselines", range(2, 6))
+def test_every_name_of_a_legend_is_on_the_picture(judges: int, baselines: int) -> None:
+    from matplotlib.figure import Figure as Sheet
+    from matplotlib.patches import Patch
+
+    reach = []
+
+    def paint(sheet: Sheet) -> None:
+        sheet.subplots()
+        names = [*[f"judge {n}" for n in range(judges)], *BASELINES[:baselines]]
+        legend_above(sheet, [Patch(label=name) for name in names])
+        sheet.canvas.draw()
+        reach.append(sheet.legends[0].get_window_extent().x1 / sheet.dpi)
+
+    draw("legend", paint, height=3, title="t", alt="a", header=("a",), rows=[("1",)])
+    assert reach[0] <= WIDTH
 
 
 @pytest.mark.slow

@@ -45,7 +45,7 @@ def test_judge_and_best_baseline_are_named_with_their_values(pointwise: dict[str
 def test_of_errors_the_lower_one_is_better_and_no_caption_claims_that_it_is_more_than_chance(
     pointwise: dict[str, Figure],
 ) -> None:
-    said = "The value of ours (expected) is better than that of profile average, which may be chance: their difference was not computed."
+    said = "The value of ours (expected) is better than that of profile average; whether by more than chance was not computed."
     assert said in pointwise["metric-mae"].alt
 
 

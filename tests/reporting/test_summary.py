@@ -199,6 +199,21 @@ def test_what_a_judge_finds_likeliest_is_held_against_what_the_readers_gave_of_t
     assert told and told[2] == told[3], said
     caption = distributions(report_data(align([Fold(examples, None)], {"ours": given}))).alt
     assert f"The commonest true score of what ours answered is {told[1]}, {told[2]}% of the time" in caption
+    whole = {"all": [answer(one, str(one.truth)) for one in examples], "ours": given}
+    caption = distributions(report_data(align([Fold(examples, None)], whole))).alt
+    assert "The commonest true score of what all answered is 10, 80% of the time" in caption
+    assert f"The commonest true score of what ours answered is {told[1]}, {told[2]}% of the time" in caption
+
+
+def test_a_judge_without_verdict_for_another_that_answered_little_is_advised_a_report_of_its_own() -> None:
+    examples = texts(varied)
+    given = {
+        "all": [answer(one, str(one.truth)) for one in examples],
+        "few": [answer(one, str(one.truth) if one.reviewer_id in ("r0", "r1") else None) for one in examples],
+    }
+    parts = [Fold(examples, None)]
+    found, _ = verdicts(evaluate_many(given, parts, resamples=100), report_data(align(parts, given)))
+    assert found.standing == "undefined" and any("a report of it alone has more" in said for said in found.sentences), found
 
 
 def test_a_judge_that_is_not_asked_for_a_collapse_is_not_said_to_have_passed_one() -> None:

@@ -38,12 +38,18 @@ def test_a_number_does_not_look_like_the_bound_that_it_is_above() -> None:
         (None, "-"),
         ("as it is", "as it is"),
         (Estimate(value=-0.001, interval=Interval(reason="undefined (few)"), items=1), "0.00 [undefined (few)]"),
-        (Estimate(value=1.0, interval=Interval(low=1.0, high=1.0, undefined_resamples=3), items=1), "1.00 [1.00, 1.00]*"),
     ],
 )
 def test_a_cell_is_said_the_same_everywhere(cell: Estimate | str | None, said: str) -> None:
     assert shown(cell, digits=2) == said
     assert f"| {said} |" in markdown(result(("a", "1", cell))).replace("\\", "")
+
+
+def test_an_interval_of_fewer_resamples_is_marked_in_tables_which_say_what_that_means_and_not_in_sentences() -> None:
+    fewer = Estimate(value=1.0, interval=Interval(low=0.5, high=1.0, undefined_resamples=3), items=1)
+    assert shown(fewer, digits=2) == "1.00 [0.50, 1.00]"
+    table = markdown(result(("a", "1", fewer)))
+    assert "| 1.00 [0.50, 1.00]* |" in table and "undefined in some resamples (at most 3)" in table
 
 
 def test_markdown_has_the_question_the_answer_the_tables_and_the_notes() -> None:

@@ -23,7 +23,7 @@ from perse.results.result import Estimate, Result
 from perse.studies.frame.measuring import Condition
 from perse.studies.frame.running import Asking, opened, read_study
 from perse.studies.frame.summarizing import crossed_note
-from perse.studies.order import Asked, _moves, _sampled, _told, order
+from perse.studies.order import Asked, _moves, _result, _sampled, order
 
 
 def _in_order(example: Example, number: int) -> Example:
@@ -63,16 +63,25 @@ def test_a_drawn_label_is_no_movement_of_the_order() -> None:
     turned = [one.model_copy(update={"profile": profile[::-1]}) for one in examples]
     drawn = [{one.id: answered(one.id, label, distribution=flat) for one in examples} for label in ("2", "9")]
     in_words = [{one.id: answered(one.id, label) for one in examples} for label in ("2", "9")]
+    mixed = [{**drawn[0], "11": in_words[0]["11"]}, drawn[1]]
     settings = JudgeSettings(temperature=0.8)
     for passes, changes, said in (
         (drawn, 0.0, ""),
+        (
+            mixed,
+            1 / 12,
+            " At a temperature of 0.8 1 of its 24 answers, which told no probabilities, may be apart from others by sampling: no order is asked twice.",
+        ),
         (in_words, 1.0, " At a temperature of 0.8 all of that may be sampling: no order is asked twice."),
     ):
         asked = Asked(Condition("j", "2", tuple(passes), examples), (examples, turned))
         asks = Asking(examples=Path("x"), judge="j", resamples=50, settings=settings)
-        assert _moves(asks, asked)[1].value == changes
-        assert _sampled(asks, asked, told=_told(asked.condition), writes=False) == said
-        assert _sampled(asks, asked, told=True, writes=True) != ""
+        assert _moves(asks, asked)[1].value == pytest.approx(changes)
+        assert _sampled(asks, asked, writes=False) == said
+        assert _sampled(asks, asked, writes=True).startswith(" At a temperature of 0.8 all of that")
+        table = _result(asks, [asked], writes=False).tables[1]
+        assert table.header[-1] == ("label changes" if passes is in_words else "likeliest label changes")
+        assert ("1 of 24 answers told no probabilities" in table.notes[-1]) == (passes is mixed)
 
 
 def test_labels_that_never_change_may_change_in_other_texts_and_the_note_says_how_that_is_known(

@@ -47,7 +47,7 @@ PAIRS = (
         "accuracy",
         "accuracy",
         "higher",
-        "share of right choices, half a one where both texts are exactly as likely",
+        "share of right choices, half a one where both texts are exactly as likely, or without probabilities each was chosen in one order",
         CHOICES,
         mean_of(lambda chosen: chosen.hits, share=True),
         chance=0.5,

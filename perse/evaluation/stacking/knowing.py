@@ -101,7 +101,11 @@ def what_knows_what(
     on_progress(total, total)
     notes = (
         *numbers.notes,
-        *([f"{left_out} examples to which not every judge gave an exact distribution are left out"] if left_out else []),
+        *(
+            [f"{left_out} examples to which not every judge that gives exact distributions gave one are left out"]
+            if left_out
+            else []
+        ),
     )
     bootstrap = numbers.bootstrap(resamples=resamples, seed=seed, resample=resample)
     seen = numbers.rows.have([OTHERS])
@@ -119,7 +123,9 @@ def _numbers(kept: Sequence[Fold], left_out: int, whole: int) -> Material:
     except BadInput as error:
         if not left_out:
             raise
-        without = f"{left_out} of {whole} examples, to which not every judge gave an exact distribution, are left out"
+        without = (
+            f"{left_out} of {whole} examples, to which not every judge that gives exact distributions gave one, are left out"
+        )
         raise BadInput(f"{error}; {without}") from error
 
 

@@ -28,7 +28,7 @@ def correct(gold: Sequence[str], answers: Sequence[str | None]) -> FloatArray:
 def likeliest_correct(gold: Sequence[str], judgements: Sequence[Judgement]) -> FloatArray:
     """1 where the gold label is the likelier one, 1/2 where another is as likely, 0 otherwise or if not ok.
 
-    A judgement without distribution is counted by its label.
+    A judgement without distribution is counted by its label, and as 1/2 where each label was given in one order: the one that it has is a lot's.
     """
     return np.array([_likeliest(truth, given) for truth, given in zip(gold, judgements, strict=True)], dtype=np.float64)
 
@@ -49,7 +49,7 @@ def order_consistency(judgements: Sequence[Judgement]) -> FloatArray:
 
     Let p and q be P(A) asked as given and asked swapped. The judgement keeps their mean P and their distance, the order gap g,
     so the two are P - g/2 and P + g/2. They name the same text if both are above 1/2 or both below, that is if
-    |P - 1/2| > g/2, and different texts if |P - 1/2| < g/2. If equal, one of them is exactly 1/2 and names both: 1/2.
+    |P - 1/2| > g/2, and different texts if |P - 1/2| < g/2. If equal, one of them is exactly 1/2 and names both: 1/2. Of labels alone g is 0 or 1.
     """
     return np.array([_consistent(judgement) for judgement in judgements], dtype=np.float64)
 
@@ -72,7 +72,7 @@ def _likeliest(gold: str, judgement: Judgement) -> float:
     if judgement.status is not Status.OK:
         return 0.0
     if not judgement.distribution:
-        return float(judgement.label == gold)
+        return 0.5 if judgement.order_gap == 1 else float(judgement.label == gold)
     ours = judgement.distribution.get(gold, 0.0)
     other = max((probability for label, probability in judgement.distribution.items() if label != gold), default=0.0)
     return float(likelier(np.array(ours), np.array(other)))
@@ -87,7 +87,9 @@ def _likeliest_answer(judgement: Judgement) -> str | None:
 
 
 def _consistent(judgement: Judgement) -> float:
-    if judgement.status is not Status.OK or judgement.order_gap is None or not judgement.distribution:
+    if judgement.status is not Status.OK or judgement.order_gap is None:
         return np.nan
+    if not judgement.distribution:
+        return 1.0 - judgement.order_gap if judgement.order_gap in (0, 1) else np.nan
     lead = abs(judgement.distribution.get(CHOICES.labels[0], 0.0) - 0.5) - judgement.order_gap / 2
     return 0.5 if abs(lead) <= _ROUNDING else float(lead > 0)

@@ -300,13 +300,14 @@ class Bootstrap:
         """
         if interval.low is None or interval.high is None or interval.low <= 0 <= interval.high:
             return interval
-        apart = np.nan_to_num(np.sum([weight * said for weight, said in sides], axis=0))
+        apart = _apart(sides)
         if name in _OF_COLUMN:
             every = [(weight, within_every_reviewer(gold, said, self.reviewer)[_OF_COLUMN[name]]) for weight, said in sides]
             otherwise = np.abs(np.sum([weight * np.nan_to_num(one.values) for weight, one in every], axis=0)) > _SAME
             who = np.unique(self.reviewer, return_inverse=True)[1]
             # What all of a reader's answers are apart orders nothing.
-            apart = np.where(otherwise[who], apart - (np.bincount(who, weights=apart) / np.bincount(who))[who], 0.0)
+            centred = [(weight, said - (np.bincount(who, weights=said) / np.bincount(who))[who]) for weight, said in sides]
+            apart = np.where(otherwise[who], _apart(centred), 0.0)
         item = None if name.startswith("between_") else self.resamples.item
         makers, texts = _makers(apart, self.reviewer), None if item is None else _makers(apart, item)
         return self._too_few(makers, texts) or interval
@@ -412,6 +413,16 @@ class Bootstrap:
         total, number = rows.sums(np.stack([kept, np.ones_like(kept)]))
         value = float(kept.mean()) if len(kept) else None
         return _Value(value, divide(total, number), len(kept), len(np.unique(rows.reviewer)), of_items=True)
+
+
+def _apart(sides: Sequence[tuple[float, FloatArray]]) -> FloatArray:
+    """How far apart the sides of either sign are of each item, (n,): what would have to be moved, and how far, for the ones to say what the others say
+    (the Wasserstein distance), so that the passes of one side are no mean in which they cancel each other out."""
+    weights, said = np.array([weight for weight, _ in sides]), np.stack([given for _, given in sides])
+    order = said.argsort(axis=0)
+    over = np.abs(weights[order].cumsum(axis=0))[:-1]  # (S - 1, n)
+    found: FloatArray = np.nan_to_num((over * np.diff(np.take_along_axis(said, order, axis=0), axis=0)).sum(axis=0))
+    return found
 
 
 def _makers(apart: FloatArray, cluster: IntArray) -> int:

@@ -116,7 +116,8 @@ def test_a_judge_with_some_distributions_is_shown_on_those_and_the_others_are_co
     for kind in (SEEN, NEW):
         assert of[kind].rows == only[kind].rows
         assert (
-            of[kind].notes[-1] == f"{len(asked) // 2} examples to which not every judge gave an exact distribution are left out"
+            of[kind].notes[-1]
+            == f"{len(asked) // 2} examples to which not every judge that gives exact distributions gave one are left out"
         )
 
 
@@ -142,7 +143,7 @@ def test_too_few_readers_are_told_in_a_sentence(train: list[PointwiseExample]) -
 def test_readers_who_are_too_few_for_want_of_exact_distributions_are_told_so(train: list[PointwiseExample]) -> None:
     asked, judgements = world(20, seed=2, knows=0.9)
     rarely = [one if n < 3 else one.model_copy(update={"distribution": None}) for n, one in enumerate(judgements)]
-    said = "1 reader is too few .*; 157 of 160 examples, to which not every judge gave an exact distribution, are left out"
+    said = "1 reader is too few .*; 157 of 160 examples, to which not every judge that gives exact distributions gave one, are left out"
     with pytest.raises(BadInput, match=said):
         known(train, asked, {"judge": judgements, "rare": rarely})
 

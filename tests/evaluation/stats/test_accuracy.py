@@ -63,6 +63,13 @@ def test_without_a_gap_or_an_answer_there_is_no_order_consistency() -> None:
     assert np.isnan(order_consistency([asked_once, label_alone, failed("1")])).all()
 
 
+def test_of_labels_alone_that_differ_by_order_neither_is_likelier_and_the_choice_does_not_stay() -> None:
+    same, other = answered("0", "A", order_gap=0.0), answered("1", "A", order_gap=1.0)
+    assert list(likeliest_correct(["A", "A"], [same, other])) == [1, 0.5]
+    assert list(likeliest_correct(["B", "B"], [same, other])) == [0, 0.5]
+    assert list(order_consistency([same, other])) == [1, 0]
+
+
 def test_the_likeliest_answer_is_the_label_where_the_distribution_cannot_tell() -> None:
     tie = {"A": 0.5, "B": 0.5}
     drawn = answered("0", "B", distribution={"A": 0.6, "B": 0.4})

@@ -52,6 +52,17 @@ def test_a_reader_whose_answers_are_hardly_apart_makes_no_difference(name: str) 
     )
 
 
+@pytest.mark.parametrize("name", ["kendall", "within_kendall", "mae"])
+def test_one_sample_beside_the_mean_of_several_is_made_by_all_whose_samples_vary_and_passes_in_another_order_by_nobody(
+    name: str,
+) -> None:
+    samples = np.random.default_rng(0).integers(1, 5, (3, len(GOLD))).astype(np.float64)
+    one = [(1 / 3, each) for each in samples]
+    assert BY_READERS.unless_few_differ(SHOWN, name, GOLD, sides=(*one, (-1.0, samples.mean(axis=0)))) == SHOWN
+    others = [(-1 / 3, np.where(READER < 9, WRONG, each)) for each in samples[::-1]]
+    assert BY_READERS.unless_few_differ(SHOWN, name, GOLD, sides=(*one, *others)).reason == "undefined (rests on few reviewers)"
+
+
 def test_within_readers_it_is_made_by_those_whose_texts_are_ordered_otherwise() -> None:
     """Another number for all of a reader's texts orders none of them otherwise."""
     moved = right_for(9) + READER

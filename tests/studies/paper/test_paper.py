@@ -98,7 +98,7 @@ def test_runs_that_are_exactly_as_high_are_both_named() -> None:
         Row(name=name, judge=name, asked=9, ok=9, columns={"kendall": value})
         for name, value in (("a", as_high), ("b", lower), ("c", as_high))
     ]
-    assert "The highest Kendall of a judge of ours is 0.400 [0.200, 0.600]: a and c." in _answer([2], rows)
+    assert "The highest Kendall of a judge of ours in table 2 is 0.400 [0.200, 0.600]: a and c." in _answer([2], rows)
 
 
 def test_runs_fill_tables_2_to_4(scores: Path, pairs: Path) -> None:
