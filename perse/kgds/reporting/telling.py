@@ -88,6 +88,8 @@ def _notes(results: Results, *, correlated: bool) -> Iterator[str]:
         f"percent; intervals: 95%, bootstrap over the {len(results.samples)} samples, {results.resamples} resamples, "
         f"seed {results.seed}; of a sample's paragraphs {results.supporting_share:.2f}% are supporting on average"
     )
+    if results.deltas or results.averages or results.differences:
+        yield "means of models and differences are of the values as they are printed, to 0.01"
     if not correlated:
         yield "a correlation across models needs three or more"
     yield from results.notes
