@@ -91,6 +91,7 @@ def _show(understood: Understood) -> None:
 def _rows(understood: Understood) -> Iterator[tuple[str, str]]:
     """What was understood, name by name."""
     from perse.data.describing.facts import ENOUGH
+    from perse.data.sources.table import TAKEN
 
     found, texts = understood.description, understood.texts
     yield "reviews", f"{found.file}: {found.rows:,} rows, {found.reviewers:,} readers ({found.fields.get('reviewer_id', '?')})"
@@ -102,7 +103,7 @@ def _rows(understood: Understood) -> Iterator[tuple[str, str]]:
         )
     if texts is not None:
         yield "texts", f"{texts.file.name}: {texts.rows:,} rows; {texts.text} is the text, {texts.words:.0f} words on average"
-        yield "joined by", f"{texts.by} = {texts.item_id}, which finds {texts.share:.1%} of the reviews"
+        yield "joined by", f"{texts.by} = {texts.item_id}, which finds a text for {texts.share:.1%} of the reviews"
     elif "text" in found.fields:
         yield "texts", f"{found.fields['text']}, in the same file"
     yield "what they wrote", found.fields.get("review", "?")
@@ -114,6 +115,6 @@ def _rows(understood: Understood) -> Iterator[tuple[str, str]]:
     if found.dates is not None and found.dates.iso:
         yield "dates", f"{found.fields.get('time', '?')}, {found.dates.first} to {found.dates.last}"
     for reason, count in found.problems.counts.items():
-        yield "left out", f"{count:,} {reason}"
+        yield "look at" if TAKEN in reason else "left out", f"{count:,} {reason}"
     for row in found.problems.first:
         yield "", row

@@ -335,9 +335,11 @@ def _without_distribution(items: Items, row: str) -> list[str]:
     notes = []
     for name, judgements in items.judgements.items():
         answered = [judgement for judgement in judgements if judgement.status is Status.OK]
-        without = sum(not judgement.distribution for judgement in answered)
+        without = [judgement for judgement in answered if not judgement.distribution]
         if without:
+            turned = sum(judgement.order_gap == 1 for judgement in without)
+            half = f", and half a one for the {turned} whose label is another when the two are swapped" if turned else ""
             notes.append(
-                f"{name} ({row}): {without} of {len(answered)} answers have no distribution, their label stands for it"
+                f"{name} ({row}): {len(without)} of {len(answered)} answers have no distribution, their label stands for it{half}"
             )
     return notes

@@ -44,7 +44,7 @@ Rows = Sequence[Mapping[str, object]]
 
 @dataclass(frozen=True)
 class Joined:
-    """The file of texts: its columns, and the share of the reviews whose text was found in it, among those looked at."""
+    """The file of texts: its columns, and the share of the reviews of which it has a text, among those looked at."""
 
     file: Path
     rows: int
@@ -200,7 +200,9 @@ def _joined(
     text = _one(told, "text") or _most(words, what=f"{texts}: two columns could hold the texts", option="items.text")
     if text is None or text not in theirs:
         raise BadInput(f"{texts}: no column holds texts; columns found: {named_columns(theirs)}; give --map items.text=COLUMN")
-    return Joined(texts, count, item_id, text, words.get(text, 0.0), by, shares[by, item_id])
+    with_text = _with_text(texts, item_id, text)
+    share = sum(_shown(row.get(by)) in with_text for row in reviews) / max(1, len(reviews))
+    return Joined(texts, count, item_id, text, words.get(text, 0.0), by, share)
 
 
 def _pair(
@@ -245,6 +247,13 @@ def _values(path: Path, names: Sequence[str]) -> tuple[int, dict[str, set[str]]]
             if value := _shown(row.get(name)):
                 values[name].add(value)
     return count, values
+
+
+def _with_text(path: Path, name: str, text: str) -> set[str]:
+    """The values of a column in the rows that have a text."""
+    return {
+        _shown(row.get(name)) for _, row in read_records(path, Faults("skip", keep=1), literals=True) if _shown(row.get(text))
+    }
 
 
 def _most(words: Mapping[str, float], *, what: str, option: str) -> str | None:

@@ -57,7 +57,8 @@ def reviewers(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
         sheet.supxlabel("a reviewer's mean true score (dashed: equal)", fontsize=9.5)
 
     said = [_reviewers_in_words(judge, *means[judge][1:], evaluation) for judge in runs if len(means[judge][0])]
-    most = max(len(who) for who, *_ in means.values())
+    numbers = sorted({len(who) for who, *_ in means.values() if len(who)})
+    most = numbers[-1]
     few = f" Drawn are the {DRAWN_REVIEWERS} with most items." if most > DRAWN_REVIEWERS else ""
     rows: list[tuple[Cell, ...]] = [
         (judge, who, int(n), float(x), float(y))
@@ -70,8 +71,16 @@ def reviewers(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
         if very
         else ""
     )
-    alt = f"Mean scores of {most} reviewers: {listed(said)}.{few}{copied}"
+    number = f"{numbers[0]} to {most}" if len(numbers) > 1 else f"{most}"
+    alt = f"Mean scores of {number} reviewers: {listed(said)}.{_of_answered(runs, evaluation)}{few}{copied}"
     return draw(name, paint, height=panel_height(len(runs)), title=title, alt=alt, header=header, rows=rows)
+
+
+def _of_answered(runs: Mapping[str, RunData], evaluation: Evaluation) -> str:
+    """A sentence on which items the picture is of, where some judge answered more than the values in the tables are of; else nothing."""
+    if all(run.known.sum() <= evaluation.ok_items for run in runs.values()):
+        return ""
+    return f" Drawn is what each judge answered; values with intervals, and the tables, are of the {evaluation.ok_items} items that every judge answered."
 
 
 def _means(run: RunData) -> tuple[list[str], IntArray, FloatArray, FloatArray]:
@@ -140,4 +149,5 @@ def within(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
         for who, value in zip(ids, values, strict=True)
     ]
     height = panel_height(len(runs)) - (0.4 if len(runs) == 1 else 0)
-    return draw(name, paint, height=height, title=title, alt=f"{listed(said)}.", header=header, rows=rows)
+    alt = f"{listed(said)}.{_of_answered(runs, evaluation)}"
+    return draw(name, paint, height=height, title=title, alt=alt, header=header, rows=rows)

@@ -233,7 +233,7 @@ def _spread(run: RunData) -> str:
     rows = run.known & ~np.isnan(run.likeliest)
     given, gold = run.likeliest[rows], run.gold[rows]
     even = (
-        f"Of {_share(int(run.evened.sum()), int(run.ok.sum()))} of the pairs it finds neither text likelier."
+        f"Of {_share(int(run.evened.sum()), int(run.ok.sum()))} of the pairs{' that it answered' if run.unanswered else ''} it finds neither text likelier."
         if run.evened.any()
         else ""
     )
@@ -243,7 +243,7 @@ def _spread(run: RunData) -> str:
     place = int(counts.argmax())
     share, readers = counts[place] / len(given), float((run.values[nearest_label(gold, run.values)] == values[place]).mean())
     gave = "the readers gave it" if run.on_labels or run.kind == "pairwise" else "it is nearest to the true score"
-    of = " of what it answered" if run.unanswered else ""
+    of = "" if not (even or run.unanswered) else " of them" if even else " of what it answered"
     name = run.labels[int(np.flatnonzero(run.values == values[place])[0])]
     said = f"the answer that it most often finds likeliest, {name}, is so in {share:.0%}; {gave} in {readers:.0%}{of}."
     if is_collapsed(run, run.likeliest):

@@ -90,13 +90,14 @@ def reliability(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
         sheet.supxlabel(f"{what} (dashed: exactly right)", fontsize=9.5)
 
     off = {judge: calibration_error(runs[judge].promised) for judge in points if points[judge]}
-    said = [f"{judge} is off by {error:.3f} on average" for judge, error in off.items()]
+    each = "" if evaluation.kind == "pairwise" else ", of each k by itself"
+    said = [f"{judge} is off by {error:.3f} on average{each}" for judge, error in off.items()]
     return draw(
         name,
         paint,
         height=panel_height(len(runs)),
         title=title,
-        alt=f"{what} against how often it was so, in {BINS} bins: {listed(said)} (expected calibration error, of which chance makes some: perse study calibration says how much).",
+        alt=f"{what} against how often it was so, in {BINS} bins{'' if evaluation.kind == 'pairwise' else ' of all k together'}: {listed(said)} (expected calibration error, of which chance makes some: perse study calibration says how much).",
         header=header,
         rows=[(judge, x, *_cells(estimate)) for judge, found in points.items() for x, estimate in found],
     )

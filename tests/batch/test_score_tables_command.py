@@ -117,8 +117,8 @@ BAD_REVIEWS = [
 
 
 SAID = (
-    "5 score not a number (reviews.csv, lines 5, 6, 11, ...); 1 empty review (reviews.csv, line 8); 1 item not in the items file "
-    "(reviews.csv, line 9); 1 item without text (texts.csv, line 5); 1 no reviewer (reviews.csv, line 7); 1 reviewed twice "
+    "5 score not a number (reviews.csv, lines 5, 6, 11, ...); 1 empty review (reviews.csv, line 8); 1 item without text "
+    "(texts.csv, line 5); 1 item without text in the items file (reviews.csv, line 9); 1 no reviewer (reviews.csv, line 7); 1 reviewed twice "
     "(reviews.csv, line 10)"
 )
 

@@ -284,6 +284,15 @@ def test_the_scale_of_a_command_holds_all_scores(
     assert built_from(found, monkeypatch, tmp_path) == 30
 
 
+@pytest.mark.parametrize(("most", "said"), [(7, True), (8, False)])
+def test_a_scale_whose_upper_quarter_is_empty_is_named_as_one_that_was_taken(tmp_path: Path, most: int, said: bool) -> None:
+    rows = [row | {"score": 1 + n % most} for n, row in enumerate(table_of(28))]
+    found = describe(lines(tmp_path / "r.jsonl", rows))
+    [reason, *_] = [*found.problems.counts, ""]
+    assert (reason.startswith("scores, none of them above 7: the scale is taken for 1 to 10")) is said
+    assert found.next is not None and "--on-error" not in found.next
+
+
 def test_scores_out_of_another_number_are_left_out_by_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [row | {"score": f"{row['score']}/5"} for row in table_of(8)]
     rows += [REVIEW | {"item_id": "x", "score": "7/10"}, REVIEW | {"item_id": "y", "score": 9}]

@@ -8,6 +8,8 @@ from evaluation_builders import answered, failed, no_constants, pair, row, value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perse.evaluation.alignment import Fold, align
+from perse.evaluation.comparing.sides import choosers
 from perse.evaluation.evaluate import evaluate
 from perse.evaluation.metrics import metrics_of
 from perse.judgement import Judgement, Status
@@ -51,6 +53,18 @@ def test_pairs_not_answered_are_wrong_overall_and_per_aspect() -> None:
     # The majority says A always: wrong once, in Ending.
     assert row(found, "majority").columns["accuracy"].value == 3 / 4
     assert row(found, "majority").aspects["Ending"].value == 1 / 2
+
+
+def test_a_judge_in_words_that_goes_by_the_order_has_half_of_these_pairs_in_every_table_and_it_is_said() -> None:
+    examples = [pair(f"{n}", f"u{n % 12}", "AB"[n % 2]) for n in range(24)]
+    given = [answered(one.id, "A", order_gap=float(n >= 4)) for n, one in enumerate(examples)]
+    found = evaluate(examples, given, train=None)
+    assert row(found, "judge (likeliest)").columns["accuracy"].value == (2 + 20 / 2) / 24
+    assert row(found, "judge (likeliest)").columns["order_consistency"].value == 4 / 24
+    said = "24 of 24 answers have no distribution, their label stands for it, and half a one for the 20 whose label is another when the two are swapped"
+    assert f"judge (likeliest): {said}" in found.notes
+    sides = choosers(align([Fold(examples, None)], {"judge": given}))
+    assert sides["judge"].readings["label"].mean() == (2 + 20 / 2) / 24, "as perse compare takes it"
 
 
 def test_the_average_of_table_4_is_of_aspects_and_not_of_pairs() -> None:

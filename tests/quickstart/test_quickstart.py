@@ -57,7 +57,7 @@ def test_without_a_terminal_and_without_yes_nothing_is_begun(tmp_path: Path) -> 
     files = reviews(tmp_path / "reviews.csv"), texts(tmp_path / "texts.csv")
     done = perse("quickstart", *files, "--out", tmp_path / "out", stdin="")
     assert done.returncode == 2 and "give --yes to go on, or --map to put it right" in done.stderr
-    assert "book_title = book_title, which finds 100.0% of the reviews" in done.stderr
+    assert "book_title = book_title, which finds a text for 100.0% of the reviews" in done.stderr
     assert not (tmp_path / "out").exists()
 
 

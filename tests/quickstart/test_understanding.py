@@ -100,12 +100,18 @@ def test_readers_of_few_reviews_are_kept_as_the_command_keeps_them_and_it_is_sai
     assert built(found.build, tmp_path / "set") == 30
 
 
+def test_reviews_of_texts_that_are_empty_are_not_told_as_found(tmp_path: Path) -> None:
+    theirs: list[list[object]] = [[title, "" if at < 3 else said(at + 1, 30)] for at, title in enumerate(TITLES)]
+    found = understand(reviews(tmp_path / "reviews.csv"), written(tmp_path / "texts.csv", ["book_title", "blurb"], theirs), {})
+    assert found.texts is not None and found.texts.share == 9 / 12
+
+
 def test_what_a_newcomers_tables_have_wrong_is_left_out_and_counted_with_its_lines(tmp_path: Path) -> None:
     found = understand(*messy_files.write(tmp_path), {})
     assert found.description.problems.counts == {"score not a number": 19, "empty review": 1, "no reviewer": 1}
     assert all(one.startswith("line ") for one in found.description.problems.first)
     done = CliRunner().invoke(data_app, [*found.build[1:], "--out", str(tmp_path / "set")])
-    assert done.exit_code == 0 and "1 item not in the items file; 1 item without text" in done.output
+    assert done.exit_code == 0 and "1 item without text; 1 item without text in the items file" in done.output
     sides = [load_examples(tmp_path / "set", split=side).examples for side in ("train", "valid")]  # type: ignore[arg-type]
     assert [len(side) for side in sides] == [33 * 10, 17 * 10]
 

@@ -23,6 +23,7 @@ from perse.records import (
 )
 from perse.reporting.page import Verdict
 from perse.reporting.report_data import report_data
+from perse.reporting.reviewer_figures import reviewers, within
 from perse.reporting.score_figures import distributions
 from perse.reporting.summary import cautions, sections, verdicts
 
@@ -212,8 +213,12 @@ def test_a_judge_without_verdict_for_another_that_answered_little_is_advised_a_r
         "few": [answer(one, str(one.truth) if one.reviewer_id in ("r0", "r1") else None) for one in examples],
     }
     parts = [Fold(examples, None)]
-    found, _ = verdicts(evaluate_many(given, parts, resamples=100), report_data(align(parts, given)))
+    evaluation, runs = evaluate_many(given, parts, resamples=100), report_data(align(parts, given))
+    found, _ = verdicts(evaluation, runs)
     assert found.standing == "undefined" and any("a report of it alone has more" in said for said in found.sentences), found
+    drawn = "Drawn is what each judge answered; values with intervals, and the tables, are of the 10 items that every judge answered."
+    assert reviewers(runs, evaluation).alt.startswith("Mean scores of 2 to 24 reviewers: ")
+    assert all(figure(runs, evaluation).alt.endswith(drawn) for figure in (reviewers, within))
 
 
 def test_a_judge_that_is_not_asked_for_a_collapse_is_not_said_to_have_passed_one() -> None:
@@ -266,6 +271,15 @@ def test_a_judge_without_probabilities_that_always_takes_the_first_place_finds_n
     )
     assert any(said == "Of 100.0% of the pairs it finds neither text likelier." for said in found.sentences), found.sentences
     assert not any("most often finds likeliest" in said for said in found.sentences)
+    half = [one if n % 2 else answer(examples[n], None) for n, one in enumerate(drawn)]
+    half[1] = half[1].model_copy(update={"order_gap": 0.0})
+    (found,) = verdicts(
+        evaluate_many({"first": half}, [Fold(examples, None)], resamples=100),
+        report_data(align([Fold(examples, None)], {"first": half})),
+    )
+    [said] = [said for said in found.sentences if "neither text likelier" in said]
+    assert said.startswith("Of 91.6% of the pairs that it answered it finds neither text likelier. Of the others the answer ")
+    assert said.endswith("% of them.")
 
 
 def test_of_fewer_than_ten_readers_no_judge_is_called_collapsed() -> None:

@@ -52,6 +52,11 @@ from perse.scale import rescale
 
 __all__ = ["BadRow", "Faults", "Row", "read_comparisons", "read_json_lines", "read_reviews", "read_rows"]
 
+TAKEN = "the scale is taken for"
+"""In a reason that leaves no row out."""
+TELLING = 100
+"""So many scores do not leave the upper quarter of their scale empty by chance."""
+
 _NO_REVIEWS = "no column is recognised as what the reviewers wrote; name it by --map review=COLUMN, or take the file of the same reviews that has one"
 
 Items = Path | Mapping[str, str] | None
@@ -163,8 +168,8 @@ class _Texts:
         """The item id that the row has in `field`, and its text."""
         item_id = row.text(field, reason="no item")
         if item_id not in self.by_id:
-            what = f"found '{item_id}', which {self.place} lacks; expected one of its item ids"
-            row.bad(field, what, reason="item not in the items file")
+            what = f"found '{item_id}', which {self.place} lacks, or has no text for; expected one of its item ids"
+            row.bad(field, what, reason="item without text in the items file")
         return item_id, self.by_id[item_id]
 
 
@@ -296,12 +301,15 @@ def meant_scale(scores: Mapping[str, int]) -> tuple[float, float] | None:
 def odd_scores(scores: Mapping[str, int]) -> dict[str, int]:
     """What a person must know of the scores before a build: reason -> how many. `stopping_scores` are those at which one stops."""
     found = stopping_scores(scores)
-    if below := sum(count for label, count in scores.items() if "/" not in label and float(label) < 0):
-        low, high = meant_scale(scores) or (0, 0)
-        if low < 0:
-            found[f"score below 0: the scale is taken for {low:g} to {high:g} (if it is another, give --scale LOW-HIGH)"] = (
-                below
-            )
+    low, high = meant_scale(scores) or (0, 0)
+    unused = (most := max(_values(scores), default=0)) <= low + 0.75 * (high - low) and not _out_of(scores)
+    if unused and sum(scores.values()) >= TELLING:
+        found[f"scores, none of them above {most:g}: {TAKEN} {low:g} to {high:g} (if it is another, give --scale LOW-HIGH)"] = (
+            sum(scores.values())
+        )
+    below = sum(count for label, count in scores.items() if "/" not in label and float(label) < 0)
+    if below and low < 0:
+        found[f"score below 0: {TAKEN} {low:g} to {high:g} (if it is another, give --scale LOW-HIGH)"] = below
     return found
 
 

@@ -73,8 +73,11 @@ def choosers(items: Items) -> dict[str, Side]:
     gold = true_choices(items)
     sides = {}
     for name, given in items.judgements.items():
-        labels = correct(gold, [judgement.label for judgement in given])
-        sides[name] = _judge(name, given, labels, reading="likeliest", values=likeliest_correct(gold, given))
+        likeliest = likeliest_correct(gold, given)
+        # A label without a distribution is as likely as can be known, half a one where the other order gave the other.
+        told = np.array([bool(judgement.distribution) for judgement in given])
+        labels = np.where(told, correct(gold, [judgement.label for judgement in given]), likeliest)
+        sides[name] = _judge(name, given, labels, reading="likeliest", values=likeliest)
     return sides
 
 

@@ -40,7 +40,7 @@ from perse.studies.frame.summarizing import (
 BASELINES = ("profile average", "copy the example")
 """What needs a profile and no judge."""
 READINGS = (
-    "a judge's own row is the expected score (pairs: the likelier choice) of its distribution over the labels, or its label where it gave none; a row marked (label) is the "
+    "a judge's own row is the expected score (pairs: the likelier choice) of its distribution over the labels, or its label where it gave none (half a one where that is another when a pair's texts are swapped); a row marked (label) is the "
     "answer that it gave, one random draw at a temperature above 0, as in the paper"
 )
 

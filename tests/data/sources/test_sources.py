@@ -123,7 +123,7 @@ def test_reviews_join_mpst_plots_by_imdb_id_and_those_without_a_plot_are_bad_row
     faults = Faults("skip")
     (review,) = read_reviews(reviews, plot_texts(plots), faults, columns={}, scale=(1, 10))
     assert (review.item_id, review.text) == ("tt1", "A plot.")
-    assert faults.counts == {"item not in the items file": 1}
+    assert faults.counts == {"item without text in the items file": 1}
     found = message(lambda: read_reviews(reviews, plot_texts(plots), Faults(), columns={}, scale=(1, 10)))
     assert "line 2: field 'item_id': found 'tt9', which the file of texts lacks" in found
     assert read_reviews(reviews, tmp_path / "m.csv", Faults("skip"), columns={}, scale=(1, 10)) == [review]

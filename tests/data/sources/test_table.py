@@ -247,7 +247,7 @@ def test_texts_come_from_the_items_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("items", "expected", "reason"),
     [
-        ([{"item_id": "i9", "text": "x"}], "which {items} lacks", "item not in the items file"),
+        ([{"item_id": "i9", "text": "x"}], "which {items} lacks, or has no text for", "item without text in the items file"),
         ([{"item_id": "i1", "text": "x"}, {"item_id": "i1", "text": "y"}], "already stands on line 1", "item listed twice"),
         ([{"item_id": "i1", "text": "x"}, {"item_id": "i2", "text": ""}], "line 2: field 'text'", "item without text"),
     ],
