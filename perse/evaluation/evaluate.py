@@ -32,6 +32,7 @@ from perse.evaluation.predictions import (
 )
 from perse.evaluation.seen import answered_in_training, seen_in_training
 from perse.evaluation.shared_texts import crossed, of_these_texts, shown_elsewhere, to_draw
+from perse.evaluation.stats.accuracy import chose_each
 from perse.evaluation.stats.correlation import BoolArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.results import Difference, Evaluation, JudgeSummary, Resample, Row
@@ -337,7 +338,7 @@ def _without_distribution(items: Items, row: str) -> list[str]:
         answered = [judgement for judgement in judgements if judgement.status is Status.OK]
         without = [judgement for judgement in answered if not judgement.distribution]
         if without:
-            turned = sum(judgement.order_gap == 1 for judgement in without)
+            turned = sum(map(chose_each, without))
             half = f", and half a one for the {turned} whose label is another when the two are swapped" if turned else ""
             notes.append(
                 f"{name} ({row}): {len(without)} of {len(answered)} answers have no distribution, their label stands for it{half}"

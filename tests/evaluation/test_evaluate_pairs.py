@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perse.evaluation.alignment import Fold, align
+from perse.evaluation.comparing.comparison import compare
 from perse.evaluation.comparing.sides import choosers
 from perse.evaluation.evaluate import evaluate
 from perse.evaluation.metrics import metrics_of
@@ -64,7 +65,11 @@ def test_a_judge_in_words_that_goes_by_the_order_has_half_of_these_pairs_in_ever
     said = "24 of 24 answers have no distribution, their label stands for it, and half a one for the 20 whose label is another when the two are swapped"
     assert f"judge (likeliest): {said}" in found.notes
     sides = choosers(align([Fold(examples, None)], {"judge": given}))
-    assert sides["judge"].readings["label"].mean() == (2 + 20 / 2) / 24, "as perse compare takes it"
+    assert sides["judge"].readings["label"].mean() == (2 + 20 / 2) / 24
+    beside = compare({"judge": given, "same": given}, [Fold(examples, None)], resamples=100, permutations=99)
+    assert beside.pairings[0].contrasts[0].one == (2 + 20 / 2) / 24
+    said = "half a one counts where a judge without distributions chose the other text when the two were swapped: judge 20, same 20"
+    assert said in beside.notes
 
 
 def test_the_average_of_table_4_is_of_aspects_and_not_of_pairs() -> None:

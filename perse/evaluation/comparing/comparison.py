@@ -34,6 +34,7 @@ from perse.evaluation.pairwise_rows import true_choices
 from perse.evaluation.predictions import answer_scale, gold_scores
 from perse.evaluation.seen import seen_in_training
 from perse.evaluation.shared_texts import crossed, of_these_texts, shown_elsewhere, to_draw
+from perse.evaluation.stats.accuracy import chose_each
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, pearson
 from perse.evaluation.stats.estimates import EVEN, SCORE_COLUMNS, SKIPPING, Bootstrap
 from perse.evaluation.stats.intervals import Behind, unless_alike
@@ -147,7 +148,7 @@ def compare(
             *crossed(items.examples, two_way=two_way),
             *(shown_elsewhere(items.examples) if any(one.startswith("between") for one in names) else ()),
             *([P_BY_REVIEWERS] if two_way else ()),
-            *_draws(pairings),
+            *_draws(pairings, items.judgements),
         ),
     )
 
@@ -475,10 +476,19 @@ def _asked(given: Sequence[Judgement], common: Sequence[Judgement]) -> JudgedIte
     )
 
 
-def _draws(pairings: Sequence[Pairing]) -> list[str]:
+def _draws(pairings: Sequence[Pairing], judgements: Mapping[str, Sequence[Judgement]]) -> list[str]:
     by_label = [f"{pairing.one} and {pairing.other}" for pairing in pairings if pairing.reading == "label"]
     if not by_label:
         return []
+    turned = {name: sum(chose_each(one) for one in given) for name, given in judgements.items()}
+    halves = [f"{name} {count}" for name, count in turned.items() if count]
     return [
-        f"compared by label, which at a temperature above 0 is one random draw, since not every answer has a distribution: {'; '.join(by_label)}"
+        f"compared by label, which at a temperature above 0 is one random draw, since not every answer has a distribution: {'; '.join(by_label)}",
+        *(
+            [
+                f"half a one counts where a judge without distributions chose the other text when the two were swapped: {', '.join(halves)}"
+            ]
+            if halves
+            else []
+        ),
     ]

@@ -33,6 +33,11 @@ def likeliest_correct(gold: Sequence[str], judgements: Sequence[Judgement]) -> F
     return np.array([_likeliest(truth, given) for truth, given in zip(gold, judgements, strict=True)], dtype=np.float64)
 
 
+def chose_each(judgement: Judgement) -> bool:
+    """Whether a judge without probabilities chose each text of the pair in one order, so that its label is a lot's."""
+    return judgement.status is Status.OK and not judgement.distribution and judgement.order_gap == 1
+
+
 def likelier(ours: FloatArray, others: FloatArray) -> FloatArray:
     """1 where `ours` is the greater probability, 1/2 where both are the same but for rounding, 0 elsewhere; of any one shape."""
     found: FloatArray = np.where(np.abs(ours - others) <= _ROUNDING, 0.5, (ours > others).astype(np.float64))
@@ -72,7 +77,7 @@ def _likeliest(gold: str, judgement: Judgement) -> float:
     if judgement.status is not Status.OK:
         return 0.0
     if not judgement.distribution:
-        return 0.5 if judgement.order_gap == 1 else float(judgement.label == gold)
+        return 0.5 if chose_each(judgement) else float(judgement.label == gold)
     ours = judgement.distribution.get(gold, 0.0)
     other = max((probability for label, probability in judgement.distribution.items() if label != gold), default=0.0)
     return float(likelier(np.array(ours), np.array(other)))
