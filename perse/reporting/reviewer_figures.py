@@ -17,7 +17,7 @@ from perse.evaluation.shared_texts import SHOWN_ELSEWHERE
 from perse.evaluation.stats.correlation import FloatArray, IntArray, kendall, within_reviewers
 from perse.evaluation.stats.results import Evaluation
 from perse.reporting.report_data import RunData
-from perse.reporting.score_figures import NOTHING_KNOWN
+from perse.reporting.score_figures import NOTHING_KNOWN, of_answered
 from perse.reporting.trust_figures import listed, panel_height
 
 if TYPE_CHECKING:
@@ -72,15 +72,8 @@ def reviewers(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
         else ""
     )
     number = f"{numbers[0]} to {most}" if len(numbers) > 1 else f"{most}"
-    alt = f"Mean scores of {number} reviewers: {listed(said)}.{_of_answered(runs, evaluation)}{few}{copied}"
+    alt = f"Mean scores of {number} reviewers: {listed(said)}.{of_answered(runs, evaluation, but='Kendall between reviewers, and the tables,')}{few}{copied}"
     return draw(name, paint, height=panel_height(len(runs)), title=title, alt=alt, header=header, rows=rows)
-
-
-def _of_answered(runs: Mapping[str, RunData], evaluation: Evaluation) -> str:
-    """A sentence on which items the picture is of, where some judge answered more than the values in the tables are of; else nothing."""
-    if all(run.known.sum() <= evaluation.ok_items for run in runs.values()):
-        return ""
-    return f" Drawn is what each judge answered; values with intervals, and the tables, are of the {evaluation.ok_items} items that every judge answered."
 
 
 def _means(run: RunData) -> tuple[list[str], IntArray, FloatArray, FloatArray]:
@@ -149,5 +142,5 @@ def within(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
         for who, value in zip(ids, values, strict=True)
     ]
     height = panel_height(len(runs)) - (0.4 if len(runs) == 1 else 0)
-    alt = f"{listed(said)}.{_of_answered(runs, evaluation)}"
+    alt = f"{listed(said)}.{of_answered(runs, evaluation)}"
     return draw(name, paint, height=height, title=title, alt=alt, header=header, rows=rows)

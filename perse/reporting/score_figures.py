@@ -142,6 +142,13 @@ def _true_in_words(run: RunData, true: FloatArray, *, of: str) -> str:
     return f"The commonest true score{of}{nearest_to} is {top}, {true.max():.0%} of the time (entropy {_bits(true):.1f} bits)"
 
 
+def of_answered(runs: Mapping[str, RunData], evaluation: Evaluation, *, but: str = "the tables") -> str:
+    """A sentence on which items a picture is of, where some judge answered more than the values in the tables are of; else nothing."""
+    if all(run.known.sum() <= evaluation.ok_items for run in runs.values()):
+        return ""
+    return f" Drawn is what each judge answered; {but} are of the {evaluation.ok_items} items that every judge answered."
+
+
 def _bits(shares: FloatArray) -> float:
     return float(entropy(shares[None])[0])
 
@@ -254,7 +261,7 @@ def calibration(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
         paint,
         height=panel_height(len(runs)),
         title=title,
-        alt=f"{listed(said)}.{no_interval([estimate for found in points.values() for _, estimate in found])}",
+        alt=f"{listed(said)}.{no_interval([estimate for found in points.values() for _, estimate in found])}{of_answered(runs, evaluation)}",
         header=header,
         rows=[
             (judge, x, e.value, e.interval.low, e.interval.high, e.items, e.interval.reason)

@@ -255,6 +255,11 @@ def test_amazon_reviews_without_their_products_are_for_summaries_and_the_note_sa
         ([0.5, 10], " --scale 0-10", {}),
         ([10, 100], " --scale 1-100", {}),
         (
+            [10, 95],
+            " --scale 1-95",
+            {"scores up to 95: the scale is taken for 1 to 95 (if it is another, give --scale LOW-HIGH)": 30},
+        ),
+        (
             [-4, 0, 5],
             " --scale -4-5",
             {"score below 0: the scale is taken for -4 to 5 (if it is another, give --scale LOW-HIGH)": 10},
@@ -271,6 +276,7 @@ def test_amazon_reviews_without_their_products_are_for_summaries_and_the_note_sa
         "of 5 below 1",
         "halves to 10",
         "percent",
+        "percent that end early",
         "below 0",
     ],
 )

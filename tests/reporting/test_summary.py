@@ -24,7 +24,7 @@ from perse.records import (
 from perse.reporting.page import Verdict
 from perse.reporting.report_data import report_data
 from perse.reporting.reviewer_figures import reviewers, within
-from perse.reporting.score_figures import distributions
+from perse.reporting.score_figures import calibration, distributions
 from perse.reporting.summary import cautions, sections, verdicts
 
 READERS, TEXTS = 24, 5
@@ -216,9 +216,9 @@ def test_a_judge_without_verdict_for_another_that_answered_little_is_advised_a_r
     evaluation, runs = evaluate_many(given, parts, resamples=100), report_data(align(parts, given))
     found, _ = verdicts(evaluation, runs)
     assert found.standing == "undefined" and any("a report of it alone has more" in said for said in found.sentences), found
-    drawn = "Drawn is what each judge answered; values with intervals, and the tables, are of the 10 items that every judge answered."
+    drawn = " are of the 10 items that every judge answered."
     assert reviewers(runs, evaluation).alt.startswith("Mean scores of 2 to 24 reviewers: ")
-    assert all(figure(runs, evaluation).alt.endswith(drawn) for figure in (reviewers, within))
+    assert all(figure(runs, evaluation).alt.endswith(drawn) for figure in (reviewers, within, calibration))
 
 
 def test_a_judge_that_is_not_asked_for_a_collapse_is_not_said_to_have_passed_one() -> None:

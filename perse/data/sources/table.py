@@ -54,6 +54,8 @@ __all__ = ["BadRow", "Faults", "Row", "read_comparisons", "read_json_lines", "re
 
 TAKEN = "the scale is taken for"
 """In a reason that leaves no row out."""
+USUAL_ENDS = (20, 50, 100)
+"""Above 10, highest scores that scales have: another may be only the highest that was given."""
 TELLING = 100
 """So many scores do not leave the upper quarter of their scale empty by chance."""
 
@@ -303,6 +305,10 @@ def odd_scores(scores: Mapping[str, int]) -> dict[str, int]:
     found = stopping_scores(scores)
     low, high = meant_scale(scores) or (0, 0)
     unused = (most := max(_values(scores), default=0)) <= low + 0.75 * (high - low) and not _out_of(scores)
+    if high > 10 and high not in USUAL_ENDS and not _out_of(scores) and low >= 0:
+        found[f"scores up to {high:g}: {TAKEN} {low:g} to {high:g} (if it is another, give --scale LOW-HIGH)"] = sum(
+            scores.values()
+        )
     if unused and sum(scores.values()) >= TELLING:
         found[f"scores, none of them above {most:g}: {TAKEN} {low:g} to {high:g} (if it is another, give --scale LOW-HIGH)"] = (
             sum(scores.values())
