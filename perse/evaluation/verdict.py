@@ -89,6 +89,16 @@ def shown(estimate: Estimate) -> str:
     return cell(estimate, digits=2)
 
 
+def left_out(within: Estimate) -> str:
+    """Behind a value within readers: how many it is not of; nothing where it is of all."""
+    count = within.skipped_reviewers or 0
+    return (
+        f" (without {count} {'reader' if count == 1 else 'readers'} of one text or whose texts it, or they, score all alike)"
+        if count
+        else ""
+    )
+
+
 def in_words(baseline: str, *, own_scores: bool) -> str:
     """How a sentence names a baseline. `own_scores`: whether those in the profiles that were shown are the readers' own."""
     said = IN_WORDS.get(baseline, baseline)
@@ -208,7 +218,10 @@ def _taste(row: Row, difference: Difference | None, alone: str, average: Row | N
     within = row.columns.get(WITHIN)
     if within is None or (within.value is not None and within.interval.low is None):
         return None, ""
-    said = f"within each reader {shown(within)}"
+    said, whose = (
+        f"within each reader {shown(within)}{left_out(within)}",
+        "these readers'" if within.skipped_reviewers else "a reader's",
+    )
     if within.below_zero:
         too = average is not None and WITHIN in average.columns and average.columns[WITHIN].below_zero
         as_well = ", and so does the average of the scores that it is shown" if too else ""
@@ -223,7 +236,7 @@ def _taste(row: Row, difference: Difference | None, alone: str, average: Row | N
     row_said = "the unpersonalized row" + (", rounded as its answers are" if difference.baseline == ROUNDED_MEAN else "")
     said += f"; minus {row_said}, on the readers whose texts both order, {shown(difference.estimate)}"
     if difference.estimate.above_zero:
-        return True, f"{said}: it orders a reader's texts better than that row does, which knows no reader{alone}"
+        return True, f"{said}: it orders {whose} texts better than that row does, which knows no reader{alone}"
     return False, f"{said}: not shown to order a reader's texts better than that row does, which knows no reader"
 
 

@@ -180,7 +180,14 @@ def _metric_in_words(evaluation: Evaluation, column: str, title: str, best: tupl
             if ahead
             else f" Of these {ours[0]} comes closest and is not ahead of it."
         )
-    return words + no_interval(list(of_rows.values()))
+    return words + _left_out(of_rows, [*read, *([best[0]] if best else [])]) + no_interval(list(of_rows.values()))
+
+
+def _left_out(of_rows: Mapping[str, Estimate | None], named: Sequence[str]) -> str:
+    """Of values within readers, how many readers each leaves out; nothing where none does."""
+    counts = {name: (one.skipped_reviewers or 0) if (one := of_rows[name]) else 0 for name in named}
+    said = [f"{name} {count}" for name, count in counts.items() if count]
+    return f" Without the readers of one text, or whose texts a row, or they, score all alike: {listed(said)}." if said else ""
 
 
 def _as_good(judged: Sequence[str], of_rows: Mapping[str, Estimate | None], best: tuple[str, float]) -> str:

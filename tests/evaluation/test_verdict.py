@@ -13,7 +13,7 @@ from perse.evaluation.evaluate import Evaluation, Fold, evaluate, evaluate_many
 from perse.evaluation.predictions import Prediction, baseline_predictions
 from perse.evaluation.stats.results import Difference, Row
 from perse.evaluation.telling import evaluation_result
-from perse.evaluation.verdict import _surpassed, shown
+from perse.evaluation.verdict import _surpassed, _taste, shown
 from perse.judgement import Judgement
 from perse.records import PointwiseExample
 from perse.results.result import Estimate, Interval
@@ -144,6 +144,22 @@ def test_taste_is_claimed_only_of_who_orders_a_readers_texts_better_than_what_kn
         "whether that is a reader's taste or what most like is not known, for want of other readers' reviews"
         in alone.verdict[0]
     )
+
+
+def test_readers_whom_a_judge_tells_all_the_same_are_counted_where_their_order_is_spoken_of() -> None:
+    def within(skipped: int) -> Estimate:
+        return Estimate(value=0.8, interval=Interval(low=0.6, high=0.9), items=90, skipped_reviewers=skipped)
+
+    def said(skipped: int) -> str:
+        row = Row(name="j (expected)", judge="j", asked=90, ok=90, columns={"within_kendall": within(skipped)})
+        apart = Difference(
+            judge="j", row="j (expected)", baseline="unpersonalized", column="within_kendall", estimate=within(skipped)
+        )
+        return _taste(row, apart, "", None)[1]
+
+    assert said(0).startswith("within each reader 0.80 [0.60, 0.90]; minus") and "it orders a reader's texts better" in said(0)
+    left = "within each reader 0.80 [0.60, 0.90] (without 10 readers of one text or whose texts it, or they, score all alike); minus"
+    assert said(10).startswith(left) and "it orders these readers' texts better" in said(10)
 
 
 @pytest.mark.slow
