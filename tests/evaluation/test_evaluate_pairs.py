@@ -66,7 +66,7 @@ def test_a_judge_in_words_that_goes_by_the_order_has_half_of_these_pairs_in_ever
     assert f"judge (likeliest): {said}" in found.notes
     sides = choosers(align([Fold(examples, None)], {"judge": given}))
     assert sides["judge"].readings["label"].mean() == (2 + 20 / 2) / 24
-    beside = compare({"judge": given, "same": given}, [Fold(examples, None)], resamples=100, permutations=99)
+    beside = compare({"judge": given, "same": given}, [Fold(examples, None)], resamples=100, permutations=199)
     assert beside.pairings[0].contrasts[0].one == (2 + 20 / 2) / 24
     said = "half a one counts where a judge without distributions chose the other text when the two were swapped: judge 20, same 20"
     assert said in beside.notes
