@@ -218,10 +218,8 @@ def _taste(row: Row, difference: Difference | None, alone: str, average: Row | N
     within = row.columns.get(WITHIN)
     if within is None or (within.value is not None and within.interval.low is None):
         return None, ""
-    said, whose = (
-        f"within each reader {shown(within)}{left_out(within)}",
-        "these readers'" if within.skipped_reviewers else "a reader's",
-    )
+    said = f"within each reader {shown(within)}{left_out(within)}"
+    whose = "these readers'" if within.skipped_reviewers else "a reader's"
     if within.below_zero:
         too = average is not None and WITHIN in average.columns and average.columns[WITHIN].below_zero
         as_well = ", and so does the average of the scores that it is shown" if too else ""
