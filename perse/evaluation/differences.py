@@ -16,7 +16,19 @@ from perse.evaluation.pointwise_rows import Scores
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.estimates import EVEN, Bootstrap
 from perse.evaluation.stats.results import Difference
-from perse.evaluation.verdict import CHANCE, COMPARED, CONSTANT, CORRECT, EVENED, OFF, ROUNDED, ROUNDED_MEAN, WITHIN
+from perse.evaluation.stats.within import vary_in_all
+from perse.evaluation.verdict import (
+    CHANCE,
+    COMPARED,
+    CONSTANT,
+    CORRECT,
+    EVENED,
+    OFF,
+    ROUNDED,
+    ROUNDED_MEAN,
+    WITHIN,
+    WITHIN_OF_ALL,
+)
 from perse.results.result import Estimate
 
 PROFILE_AVERAGE = "profile average"
@@ -31,7 +43,8 @@ def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scor
 
     A difference that ties may have made is looked at again: of a judge that gives labels alone and is ahead, from the average as a label; of
     another, where ties count for neither (`EVEN`), which stands in place of a difference that is not shown so. Within readers a judge that says fewer
-    different things than the row has to be ahead of the row told as coarsely, too.
+    different things than the row has to be ahead of the row told as coarsely, too, and one that says the same of all that a reader read has to be
+    ahead over all readers, those counted as 0: else saying nothing where it knows nothing would be knowing taste.
 
     Args:
         values: by row, (n,), NaN where an item is not compared.
@@ -73,6 +86,9 @@ def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scor
             if not estimate.above_zero:
                 taste = Difference(judge=judge, row=row, baseline=ROUNDED_MEAN, column=WITHIN, estimate=estimate)
         found.append(taste)
+        if taste.estimate.above_zero and orders_fewer_readers(mine, scores):
+            of_all = difference(WITHIN_OF_ALL, UNPERSONALIZED)
+            found += [] if of_all.estimate.above_zero else [of_all]
     return found
 
 
@@ -93,6 +109,13 @@ def as_labels(values: FloatArray) -> FloatArray:
     a judge that gives labels alone has to be ahead of both."""
     rounded: FloatArray = np.floor(values + 0.5)
     return rounded
+
+
+def orders_fewer_readers(mine: FloatArray, scores: Scores) -> bool:
+    """Whether some reader scores texts differently that `mine`, (n,), scores all alike."""
+    known = ~np.isnan(mine)
+    reader, gold = scores.reviewer[known], scores.gold[known]
+    return bool((vary_in_all(reader, gold) & ~vary_in_all(reader, mine[known])).any())
 
 
 def coarser(mine: FloatArray, theirs: FloatArray) -> bool:

@@ -23,6 +23,7 @@ from perse.results.words import shown as cell
 
 COMPARED = "kendall"
 WITHIN = "within_kendall"
+WITHIN_OF_ALL = "within_zero_kendall"
 OFF = "mae"
 CORRECT = "accuracy"
 CHANCE = "chance"
@@ -60,7 +61,8 @@ def conclusions(
     """One per judge, in order.
 
     Args:
-        differences: of each judge, from every rule that it must beat and, in `WITHIN`, from the unpersonalized row.
+        differences: of each judge, from every rule that it must beat and, in `WITHIN`, from the unpersonalized row; in `WITHIN_OF_ALL`, too,
+            where it is ahead on the readers that are left and not shown to be over all.
         compared: items behind the rows: those that every judge answered that answered any.
         of_these_texts: whether readers share texts and only readers were resampled, so that of other texts nothing is known.
         fair_baselines: whether those fitted to training data know no answer to these items; else none is held against a judge.
@@ -121,7 +123,7 @@ def _conclusion(
     own_scores: bool,
     of_summaries: bool,
 ) -> Conclusion:
-    rules = [one for one in differences if one.column not in (WITHIN, OFF)]
+    rules = [one for one in differences if one.column not in (WITHIN, WITHIN_OF_ALL, OFF)]
     if not summary.ok:
         return Conclusion(
             judge=name, standing="silent", words=f"{name}: answered none of {summary.asked}; nothing can be said of it"
@@ -135,8 +137,9 @@ def _conclusion(
         return Conclusion(judge=name, standing="undefined", words=words)
     standing, told = _standing(rules)
     alone = ON_THESE_TEXTS if of_these_texts else ""
-    within = next((one for one in differences if one.column == WITHIN), None)
-    taste, about_taste = (None, _of_products(row)) if of_summaries else _taste(row, within, alone, rows.get("profile average"))
+    within, of_all = (next((one for one in differences if one.column == column), None) for column in (WITHIN, WITHIN_OF_ALL))
+    average = rows.get("profile average")
+    taste, about_taste = (None, _of_products(row)) if of_summaries else _taste(row, within, of_all, alone, average)
     where = alone if standing in ("better", "worse") else ""
     words = f"{name}: {_said(standing, told, rules, own_scores)}{where}: {title} {shown(mine)}{_of(summary, told, compared)}{_against(told, rows)}"
     off = next((one for one in differences if one.column == OFF and standing == "better" and one.estimate.above_zero), None)
@@ -208,10 +211,13 @@ def _of_products(row: Row) -> str:
     return f"within the summaries of the same reviews {shown(within)}: {said}"
 
 
-def _taste(row: Row, difference: Difference | None, alone: str, average: Row | None) -> tuple[bool | None, str]:
+def _taste(
+    row: Row, difference: Difference | None, of_all: Difference | None, alone: str, average: Row | None
+) -> tuple[bool | None, str]:
     """Whether the judge is shown to know what a reader likes, None where that cannot be told; and the sentence.
 
     Args:
+        of_all: the difference that is not shown to be above 0, where the readers whose texts the judge scores all alike count.
         alone: of which texts alone.
         average: the row of the scores that are shown: where a profile holds a reader's other texts, their mean is low where the one left out is high.
     """
@@ -233,7 +239,9 @@ def _taste(row: Row, difference: Difference | None, alone: str, average: Row | N
         )
     row_said = "the unpersonalized row" + (", rounded as its answers are" if difference.baseline == ROUNDED_MEAN else "")
     said += f"; minus {row_said}, on the readers whose texts both order, {shown(difference.estimate)}"
-    if difference.estimate.above_zero:
+    if of_all is not None:
+        said += f", and {shown(of_all.estimate)} where readers whose texts are not ordered count 0"
+    elif difference.estimate.above_zero:
         return True, f"{said}: it orders {whose} texts better than that row does, which knows no reader{alone}"
     return False, f"{said}: not shown to order a reader's texts better than that row does, which knows no reader"
 

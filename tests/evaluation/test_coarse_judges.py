@@ -10,7 +10,7 @@ from perse.evaluation.pointwise_rows import Scores
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.results import Difference
-from perse.evaluation.verdict import ROUNDED_MEAN, WITHIN
+from perse.evaluation.verdict import ROUNDED_MEAN, WITHIN, WITHIN_OF_ALL
 from perse.scale import SCORES
 
 READERS, TEXTS = 20, 12
@@ -50,3 +50,29 @@ def test_a_judge_of_halves_that_knows_a_readers_taste_orders_texts_better() -> N
     gold, row, taste = world(13)
     found, _ = said_of(in_halves(row + taste / 2), row, gold)
     assert found.baseline == UNPERSONALIZED and found.estimate.above_zero
+
+
+def silent_of(share: float, judged: FloatArray) -> FloatArray:
+    """A judge that tells the first readers one thing of all texts."""
+    told: FloatArray = np.where(np.arange(ITEMS) < share * READERS * TEXTS, 5.0, judged)
+    return told
+
+
+def test_a_judge_does_not_gain_by_telling_readers_one_thing() -> None:
+    gold, row, taste = world(13)
+    found, alone = said_of(silent_of(0.5, row + taste / 2), row, gold)
+    assert alone, "it is ahead on the readers that are left"
+    assert (found.baseline, found.column) == (UNPERSONALIZED, WITHIN_OF_ALL) and not found.estimate.above_zero
+
+
+def test_of_few_readers_who_are_told_one_thing_the_others_still_speak() -> None:
+    gold, row, taste = world(13)
+    found, _ = said_of(silent_of(0.1, row + taste / 2), row, gold)
+    assert found.column == WITHIN and found.estimate.above_zero
+
+
+def test_readers_who_score_all_texts_alike_are_not_held_against_a_judge() -> None:
+    gold, row, taste = world(13)
+    alike = silent_of(0.5, gold)
+    found, _ = said_of(silent_of(0.5, row + taste / 2), row, alike)
+    assert found.column == WITHIN and found.estimate.above_zero

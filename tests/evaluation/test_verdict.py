@@ -155,11 +155,26 @@ def test_readers_whom_a_judge_tells_all_the_same_are_counted_where_their_order_i
         apart = Difference(
             judge="j", row="j (expected)", baseline="unpersonalized", column="within_kendall", estimate=within(skipped)
         )
-        return _taste(row, apart, "", None)[1]
+        return _taste(row, apart, None, "", None)[1]
 
     assert said(0).startswith("within each reader 0.80 [0.60, 0.90]; minus") and "it orders a reader's texts better" in said(0)
     left = "within each reader 0.80 [0.60, 0.90] (without 10 readers of one text or whose texts it, or they, score all alike); minus"
     assert said(10).startswith(left) and "it orders these readers' texts better" in said(10)
+
+
+def test_who_is_ahead_on_the_readers_that_are_left_and_not_over_all_is_told_both() -> None:
+    def apart(column: str, value: float) -> Difference:
+        estimate = Estimate(value=value, interval=Interval(low=value - 0.1, high=value + 0.1), items=90, difference=True)
+        return Difference(judge="j", row="j (expected)", baseline="unpersonalized", column=column, estimate=estimate)
+
+    within = Estimate(value=0.8, interval=Interval(low=0.6, high=0.9), items=90, skipped_reviewers=10)
+    row = Row(name="j (expected)", judge="j", asked=90, ok=90, columns={"within_kendall": within})
+    taste, said = _taste(row, apart("within_kendall", 0.3), apart("within_zero_kendall", 0.05), "", None)
+    assert taste is False
+    assert said.endswith(
+        "on the readers whose texts both order, +0.30 [0.20, 0.40], and +0.05 [-0.05, 0.15] where readers whose texts are not "
+        "ordered count 0: not shown to order a reader's texts better than that row does, which knows no reader"
+    )
 
 
 @pytest.mark.slow
