@@ -24,6 +24,7 @@ from perse.evaluation.verdict import (
     CORRECT,
     EVENED,
     OFF,
+    PROFILE_AVERAGE,
     ROUNDED,
     ROUNDED_MEAN,
     WITHIN,
@@ -31,9 +32,8 @@ from perse.evaluation.verdict import (
 )
 from perse.results.result import Estimate
 
-PROFILE_AVERAGE = "profile average"
 COPY = "copy the example"
-"""The baseline of the paper, for scores and for pairs."""
+"""The baseline of the paper for pairs, as `PROFILE_AVERAGE` is for scores."""
 MAJORITY = "majority"
 COIN = 0.5
 
@@ -41,7 +41,7 @@ COIN = 0.5
 def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scores, *, profiles: bool) -> list[Difference]:
     """From chance, from the profile average (of its errors, too), and within readers from the unpersonalized row, as far as there are these.
 
-    A difference that ties may have made is looked at again: of a judge that gives labels alone and is ahead, from the average as a label; of
+    A difference that ties may have made is looked at again: of a judge that gives labels alone and is ahead, from the average told as coarsely; of
     another, where ties count for neither (`EVEN`), which stands in place of a difference that is not shown so. Within readers a judge that says fewer
     different things than the row has to be ahead of the row told as coarsely, too, and one that says the same of all that a reader read has to be
     ahead over all readers, those counted as 0: else saying nothing where it knows nothing would be knowing taste.
@@ -72,17 +72,13 @@ def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scor
             average = Difference(judge=judge, row=row, baseline=EVENED, column=COMPARED, estimate=even)
         found += [average, difference(OFF, PROFILE_AVERAGE)]
     if average and average.estimate.above_zero and labels_alone(mine):
-        rounded = np.where(np.isnan(mine), np.nan, as_labels(values[PROFILE_AVERAGE]))
-        estimate = scores.bootstrap.difference(COMPARED, scores.gold, mine, rounded)
+        estimate = least_ahead(COMPARED, scores.gold, mine, values[PROFILE_AVERAGE], scores.bootstrap)
         if not estimate.above_zero:
             found.append(Difference(judge=judge, row=row, baseline=ROUNDED, column=COMPARED, estimate=estimate))
     if UNPERSONALIZED in values:
         taste = difference(WITHIN, UNPERSONALIZED)
         if taste.estimate.above_zero and coarser(mine, values[UNPERSONALIZED]):
-            row_of_texts = values[UNPERSONALIZED]
-            rounded = as_labels(row_of_texts) if labels_alone(mine) else tied_alike(row_of_texts, mine)
-            rounded = np.where(np.isnan(mine), np.nan, rounded)
-            estimate = scores.bootstrap.difference(WITHIN, scores.gold, mine, rounded)
+            estimate = least_ahead(WITHIN, scores.gold, mine, values[UNPERSONALIZED], scores.bootstrap)
             if not estimate.above_zero:
                 taste = Difference(judge=judge, row=row, baseline=ROUNDED_MEAN, column=WITHIN, estimate=estimate)
         found.append(taste)
@@ -104,9 +100,23 @@ def labels_alone(values: FloatArray) -> bool:
     return bool(2 * np.count_nonzero(known == np.round(known)) > len(known)) or not len(known)
 
 
+def least_ahead(column: str, gold: FloatArray, mine: FloatArray, theirs: FloatArray, bootstrap: Bootstrap) -> Estimate:
+    """How far `mine`, (n,), is ahead of `theirs` told as coarsely (`as_coarse`), where that is least."""
+    found = [bootstrap.difference(column, gold, mine, one) for one in as_coarse(theirs, mine)]
+    return min(found, key=lambda one: -np.inf if one.interval.low is None else one.interval.low)
+
+
+def as_coarse(theirs: FloatArray, mine: FloatArray) -> list[FloatArray]:
+    """`theirs`, (n,), told as coarsely as `mine`: in its values and, where these are labels, rounded to labels. NaN where either is.
+
+    Ties are no disorder to tau-b, so what is told more coarsely, and knows less, may be ahead of itself: a coarse judge has to be ahead of all of it.
+    """
+    rounded = np.where(np.isnan(mine), np.nan, as_labels(theirs))
+    return [tied_alike(theirs, mine), *([rounded] if labels_alone(mine) else [])]
+
+
 def as_labels(values: FloatArray) -> FloatArray:
-    """Averages rounded to labels, halves up. Ties are no disorder to tau-b, so what is rounded, and knows less, may be ahead of itself:
-    a judge that gives labels alone has to be ahead of both."""
+    """Averages rounded to labels, halves up."""
     rounded: FloatArray = np.floor(values + 0.5)
     return rounded
 

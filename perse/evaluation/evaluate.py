@@ -192,6 +192,7 @@ def evaluate_many(
             found.rows,
             found.differences,
             compared=int(found.ok.sum()),
+            unheard=bootstrap.reviewers - len(np.unique(items.reviewer()[found.ok])),
             of_these_texts=alone,
             fair_baselines=not answered_in_training(items),
             own_scores=own_scores,
@@ -328,6 +329,8 @@ def _silent(items: Items) -> list[str]:
 def _cross_fitted(items: Items) -> list[str]:
     if len(items.folds) == 1:
         return []
+    if not any(fold.train for fold in items.folds):
+        return [f"of {len(items.folds)} folds, none with a training side at hand"]
     return [f"cross-fitted over {len(items.folds)} folds: baselines and training means are those of each fold's training side"]
 
 

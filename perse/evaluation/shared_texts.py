@@ -36,14 +36,21 @@ def works(examples: Sequence[Example]) -> IntArray:
     pairs = [(row, one) for row, one in enumerate(examples) if isinstance(one, PairwiseExample)]
     if not pairs:
         return own
-    sides = [text_key(text) for _, one in pairs for text in (one.query.text_a, one.query.text_b)]
-    texts = np.unique(np.array(sides), return_inverse=True)[1] + int(own.max()) + 1
-    rows = np.repeat([row for row, _ in pairs], 2)
+    sides = [(row, text) for row, one in pairs for text in _texts(one)]
+    if not sides:
+        return own
+    rows = np.array([row for row, _ in sides])
+    texts = np.unique(np.array([text for _, text in sides]), return_inverse=True)[1] + int(own.max()) + 1
     size = int(texts.max()) + 1
     joined = sparse.coo_matrix((np.ones(len(rows)), (own[rows], texts)), shape=(size, size))
     group = sparse.csgraph.connected_components(joined, directed=False)[1][own]
     found: IntArray = np.unique(group, return_inverse=True)[1].astype(np.int64)
     return found
+
+
+def _texts(pair: PairwiseExample) -> list[str]:
+    """Those of a pair; one that is judged as a whole prompt has an empty one, which is no text that pairs have in common."""
+    return [text_key(text) for text in (pair.query.text_a, pair.query.text_b) if text.strip()]
 
 
 def to_draw(examples: Sequence[Example], resample: Resample) -> Drawn:
@@ -69,8 +76,8 @@ def several_readers(examples: Sequence[Example]) -> str | None:
 
 def texts_in_several_pairs(examples: Sequence[Example]) -> str | None:
     """Notes texts that stand in several different pairs: how good one is moves all of its pairs together."""
-    pairs = {one.work: (one.query.text_a, one.query.text_b) for one in examples if isinstance(one, PairwiseExample)}
-    counts = Counter(text_key(text) for pair in pairs.values() for text in pair)
+    pairs = {one.work: _texts(one) for one in examples if isinstance(one, PairwiseExample)}
+    counts = Counter(text for pair in pairs.values() for text in pair)
     shared = [count for count in counts.values() if count > 1]
     if not shared:
         return None

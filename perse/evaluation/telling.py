@@ -9,6 +9,7 @@ from perse.evaluation.metrics.metric import ERRORS, POOLED, WITHIN, WITHIN_ZERO
 from perse.evaluation.stats.accuracy import NOT_ANSWERED
 from perse.evaluation.stats.results import Evaluation, Row, Spent
 from perse.evaluation.stats.shares import share_note
+from perse.evaluation.verdict import answering
 from perse.judgement import Status
 from perse.results.result import Cell, Result, Table
 from perse.results.words import ABSENT, alike
@@ -87,7 +88,9 @@ def _scores(evaluation: Evaluation, *, imputed: bool) -> list[Table]:
     if imputed:
         where = f"all {evaluation.items} items, {_imputed_by(evaluation)}"
     else:
-        where = f"{evaluation.ok_items} items answered" + (" by every judge" if len(evaluation.judges) > 1 else "")
+        where = f"{evaluation.ok_items} items answered" + (
+            f" by {answering(evaluation.judges)}" if len(evaluation.judges) > 1 else ""
+        )
 
     found = []
     for sheet, columns in _sheets(evaluation, "scores"):

@@ -40,12 +40,12 @@ class Texts:
 
 def writes_reviews(judgements: Mapping[str, Sequence[Judgement]]) -> bool:
     """Whether any judge was asked for a review and wrote one; other questions write other things, or nothing."""
+    return any(judgement.text and _asks_for_one(judgement) for given in judgements.values() for judgement in given)
 
-    def asked_for(judgement: Judgement) -> bool:
-        question = QUESTIONS.get(judgement.question)
-        return question is None or question.writes_review
 
-    return any(judgement.text and asked_for(judgement) for given in judgements.values() for judgement in given)
+def _asks_for_one(judgement: Judgement) -> bool:
+    question = QUESTIONS.get(judgement.question)
+    return question is None or question.writes_review
 
 
 def text_rows(
@@ -83,13 +83,14 @@ def text_rows(
         return found
 
     found = []
+    unasked = [name for name, given in items.judgements.items() if not any(map(_asks_for_one, given))]
     for row in rows:
-        if row.judge and row.name.endswith("(label)"):
+        if row.judge and row.name.endswith("(label)") and row.judge not in unasked:
             given = items.judgements[row.judge]
             row = row.model_copy(update={"text": columns([one.text if one.status is Status.OK else "" for one in given])})
         found.append(row)
     past = [past_review(example, seed=seed) for example in examples]
-    notes = []
+    notes = [f"no review was asked for of {', '.join(unasked)}"] if unasked else []
     if any(past):
         found.append(Row(name=PAST_REVIEW, judge=None, asked=len(past), ok=len(past), text=columns(past)))
     else:

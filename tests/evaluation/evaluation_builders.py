@@ -76,6 +76,12 @@ def answered(
     )
 
 
+def between(value: float) -> dict[str, float]:
+    """A distribution whose expectation is the value."""
+    lower = min(9, int(value))
+    return {str(lower): lower + 1 - value, str(lower + 1): value - lower}
+
+
 def failed(id: str, status: Status = Status.UNPARSED, *, question: str = "q") -> Judgement:
     return Judgement(id=id, question=question, status=status, k_effective=1, tokens=TOKENS, model="m")
 

@@ -76,3 +76,14 @@ def test_readers_who_score_all_texts_alike_are_not_held_against_a_judge() -> Non
     alike = silent_of(0.5, gold)
     found, _ = said_of(silent_of(0.5, row + taste / 2), row, alike)
     assert found.column == WITHIN and found.estimate.above_zero
+
+
+def test_the_row_cut_in_two_does_not_order_a_readers_texts_better_than_it() -> None:
+    # Good texts and bad ones: whole numbers hold more of the row than two words do.
+    generator = np.random.default_rng(2)
+    good = generator.random(ITEMS) < 0.5
+    gold = np.clip(np.round(np.where(good, 8, 5) + generator.normal(0, 1, ITEMS)), 1, 10)
+    row = np.where(good, 8.0, 5.0) + generator.normal(0, 1, ITEMS)
+    found, alone = said_of(np.where(row > 6.5, 8.0, 7.0), row, gold)
+    assert alone and not found.estimate.above_zero
+    assert found.baseline == ROUNDED_MEAN

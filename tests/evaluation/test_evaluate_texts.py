@@ -92,6 +92,14 @@ def test_texts_are_left_out_when_asked_and_where_no_review_was_asked_for() -> No
     assert not any(row.text for row in titles.rows) and titles.text_skipped == {}
 
 
+def test_a_judge_that_was_asked_for_a_score_alone_has_no_review_that_is_compared() -> None:
+    examples = [reviewed(n, own) for n, own in enumerate(OWN)]
+    scores = [one.model_copy(update={"question": "pointwise_score", "text": "7"}) for one in written()]
+    found = evaluate_many({"writes": written(), "scores": scores}, [Fold(examples, None)], resamples=100)
+    assert {row.judge for row in found.rows if row.text and row.judge} == {"writes"}
+    assert "no review was asked for of scores" in found.notes
+
+
 def test_no_past_review_is_invented_where_profiles_show_none() -> None:
     found = table(written(), [reviewed(n, own, past=None) for n, own in enumerate(OWN)])
     assert PAST_REVIEW not in [row.name for row in found.rows]

@@ -89,3 +89,10 @@ def test_a_web_of_pairs_beside_a_few_single_ones_is_still_too_few() -> None:
     single = [compared(f"a{n}", f"b{n}", reader=f"r{reader:02}") for reader in range(12) for n in range(12)]
     assert len(set(works([*chain, *single]).tolist())) == 13
     assert to_draw([*chain, *single], "auto") == "reviewers" and to_draw(single, "auto") == "two-way"
+
+
+def test_pairs_that_are_judged_as_whole_prompts_have_no_text_in_common() -> None:
+    prompts = [compared(f"prompt {n}", "", reader=f"r{n % 12}") for n in range(36)]
+    assert len(set(works(prompts).tolist())) == 36
+    found = evaluate(prompts, [answered(one.id, "A") for one in prompts], train=None, resamples=100)
+    assert not any("texts stand in several pairs" in note for note in found.notes)

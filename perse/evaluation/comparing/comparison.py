@@ -17,6 +17,16 @@ import numpy as np
 from perse.errors import BadInput
 from perse.evaluation.alignment import Fold, align
 from perse.evaluation.comparing.added import Added, comparable
+from perse.evaluation.comparing.beside import (
+    PAIRWISE_METRICS,
+    columns_of,
+    of_chance,
+    of_constant,
+    of_rounded,
+    of_silence,
+    of_ties,
+    of_unlike,
+)
 from perse.evaluation.comparing.results import (
     NOTHING_ANSWERED,
     NOTHING_ORDERED,
@@ -28,30 +38,31 @@ from perse.evaluation.comparing.results import (
 )
 from perse.evaluation.comparing.sides import Side, choosers, needing_no_judge, scorers, shared_reading
 from perse.evaluation.comparing.words import MAE, sentence
-from perse.evaluation.differences import MAJORITY, PROFILE_AVERAGE, above_coin, as_labels, best_constant, labels_alone
-from perse.evaluation.metrics import METRICS
+from perse.evaluation.differences import (
+    MAJORITY,
+    best_constant,
+    labels_alone,
+)
 from perse.evaluation.pairwise_rows import true_choices
 from perse.evaluation.predictions import answer_scale, gold_scores
 from perse.evaluation.seen import seen_in_training
 from perse.evaluation.shared_texts import crossed, of_these_texts, shown_elsewhere, to_draw
 from perse.evaluation.stats.accuracy import chose_each
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, pearson
-from perse.evaluation.stats.estimates import EVEN, SCORE_COLUMNS, SKIPPING, Bootstrap
+from perse.evaluation.stats.estimates import SCORE_COLUMNS, SKIPPING, Bootstrap
 from perse.evaluation.stats.intervals import Behind, unless_alike
 from perse.evaluation.stats.resamples import Resamples
 from perse.evaluation.stats.results import Resample
-from perse.evaluation.stats.significance import Columns, Permutation, as_given, holm, paired_permutation, standardised, williams
-from perse.evaluation.stats.unseen import farthest, joined, none_of
+from perse.evaluation.stats.significance import Permutation, as_given, holm, paired_permutation, standardised, williams
 from perse.evaluation.stats.within import vary_in_all
+from perse.evaluation.verdict import PROFILE_AVERAGE
 from perse.judgement import Judgement, Status
 from perse.models.vectors import Vectors
 from perse.progress import OnProgress, unseen
 from perse.records import chooses
 from perse.results.result import Estimate
-from perse.scale import Scale
 
 POINTWISE_METRICS = ("kendall", "spearman", "pearson", "within_kendall", "mae")
-PAIRWISE_METRICS = ("accuracy",)
 FEWEST_DRAWS = 100
 P_BY_REVIEWERS = "p values exchange answers reviewer by reviewer also where texts are resampled: they are of these texts"
 _SHOWN_IDS = 5
@@ -111,11 +122,11 @@ def compare(
     for number, (one, other) in enumerate(paired):
         contrasts = _contrasts(own, gold, sides=(one, other), bootstrap=bootstrap, permutations=permutations, seed=seed)
         if not chosen:
-            contrasts = tuple(_of_unlike(contrast, gold, answer_scale(items)) for contrast in contrasts)
+            contrasts = tuple(of_unlike(contrast, gold, answer_scale(items)) for contrast in contrasts)
         elif other.baseline:
             majority = simple[MAJORITY].readings["label"] if MAJORITY in simple else None
             rule = best_constant(majority, true_choices(items))
-            contrasts = tuple(_of_constant(contrast, (one, other), rule, bootstrap) for contrast in contrasts)
+            contrasts = tuple(of_constant(contrast, (one, other), rule, bootstrap) for contrast in contrasts)
         by_name = {contrast.metric: contrast for contrast in (*contrasts, *brought.contrasts((one, other)))}
         pairings.append(_pairing(one, other, tuple(by_name[name] for name in names)))
         on_progress(number + 1, len(paired))
@@ -178,20 +189,6 @@ def _pairs(names: Sequence[str], against: str | None) -> list[tuple[str, str]]:
     return [(later, earlier) for earlier, later in combinations(names, 2)]
 
 
-def _columns(names: Sequence[str]) -> Columns:
-    """The statistics `names` of the bootstrap; several coefficients at once, since the ranks are then taken once."""
-
-    def columns(bootstrap: Bootstrap, gold: FloatArray, predicted: FloatArray) -> dict[str, FloatArray]:
-        if names == PAIRWISE_METRICS:
-            return {"accuracy": bootstrap.resampled_mean(predicted, np.ones(len(predicted), dtype=bool))}
-        if len(names) > 1:
-            values = bootstrap.resampled_scores(gold, predicted)
-            return {name: values[name] for name in names}
-        return {name: bootstrap.resampled(name, gold, predicted) for name in names}
-
-    return columns
-
-
 def _contrasts(
     names: tuple[str, ...],
     gold: FloatArray,
@@ -215,13 +212,13 @@ def _contrasts(
     left_out = _constant_on_one(both, gold, (one, other), bootstrap)
     contrasts: Iterable[Contrast] = (found[name] for name in names)
     if sides[1].baseline:
-        contrasts = [_of_chance(contrast, one, gold, both, bootstrap) for contrast in contrasts]
+        contrasts = [of_chance(contrast, one, gold, both, bootstrap) for contrast in contrasts]
     if sides[1].baseline and sides[1].name == PROFILE_AVERAGE and labels_alone(one[both]):
-        contrasts = [_of_rounded(contrast, gold, (one, other), bootstrap) for contrast in contrasts]
+        contrasts = [of_rounded(contrast, gold, (one, other), bootstrap) for contrast in contrasts]
     else:
-        contrasts = [_of_ties(contrast, gold, (one, other), bootstrap) for contrast in contrasts]
+        contrasts = [of_ties(contrast, gold, (one, other), bootstrap) for contrast in contrasts]
     return tuple(
-        contrast.model_copy(update={"constant_on_one": left_out}) if contrast.metric in SKIPPING else contrast
+        of_silence(contrast, left_out, gold, (one, other), bootstrap) if contrast.metric in SKIPPING else contrast
         for contrast in contrasts
     )
 
@@ -245,73 +242,6 @@ def _constant_on_one(both: BoolArray, gold: FloatArray, given: tuple[FloatArray,
     return len(varied[0] ^ varied[1])
 
 
-def _of_chance(contrast: Contrast, one: FloatArray, gold: FloatArray, both: BoolArray, bootstrap: Bootstrap) -> Contrast:
-    """The contrast with a baseline, and beside it by how much the judge is better than chance, of MAE than the best constant answer."""
-    again, truth = bootstrap.only(both), gold[both]
-    # Beside a baseline that says one thing of all no reader is left on whom both vary; the judge has its own value all the same.
-    alone = contrast.one is None and contrast.metric in SKIPPING and both.any()
-    mine = again.one(contrast.metric, truth, one[both]).value if alone else contrast.one
-    if mine is None:
-        return contrast
-    own = _columns((contrast.metric,))(again, truth, one[both])[contrast.metric]
-    chance = METRICS[contrast.metric].chance
-    if chance is not None:
-        value, apart = mine - chance, own - chance
-    elif contrast.metric == MAE:
-        constant = np.full_like(truth, np.median(truth))
-        value = float(np.abs(truth - constant).mean()) - mine
-        apart = _columns((MAE,))(again, truth, constant)[MAE] - own
-    else:
-        return contrast
-    if contrast.metric in PAIRWISE_METRICS:
-        interval = above_coin(again.share(one[both], np.ones(len(truth), dtype=bool))).interval
-    else:
-        behind = again.standing_behind((contrast.metric,), truth, one[both])[contrast.metric]
-        # A baseline that says one thing of all has no value, and nothing of the judge's rests on it.
-        reviewers = behind.reviewers if contrast.other is None else min(contrast.reviewers, behind.reviewers)
-        interval = again.interval(value, apart, reviewers=reviewers, texts=behind.texts)
-        interval = again.unless_rare(interval, contrast.metric, truth, sides=((1.0, one[both]),))
-        interval = unless_alike(interval, apart) if contrast.metric == MAE else interval
-        sign, its = (-1.0, -value) if contrast.metric == MAE else (1.0, value)
-        interval = again.with_unseen(interval, contrast.metric, truth, sides=((sign, one[both]),), values=(its,))
-    return contrast.model_copy(update={"against_chance": interval})
-
-
-def _of_constant(contrast: Contrast, sides: tuple[Side, Side], rule: tuple[str, FloatArray], bootstrap: Bootstrap) -> Contrast:
-    """The contrast of pairs with a baseline, and beside it by how much the judge is better than what needs neither: a constant has much more than
-    a coin where most readers choose alike."""
-    name, constant = rule
-    apart = sides[0].readings[shared_reading(*sides)] - constant
-    interval = bootstrap.shares_apart(apart, np.ones(len(apart), dtype=bool)).interval
-    return contrast.model_copy(update={"against_constant": interval, "constant": name})
-
-
-def _of_rounded(contrast: Contrast, gold: FloatArray, given: tuple[FloatArray, FloatArray], bootstrap: Bootstrap) -> Contrast:
-    """The contrast with the reader's own average, and beside it the same with that average as a label."""
-    one, average = given
-    apart = bootstrap.difference(contrast.metric, gold, one, as_labels(average))
-    return contrast.model_copy(update={"against_rounded": apart.interval})
-
-
-def _of_ties(contrast: Contrast, gold: FloatArray, given: tuple[FloatArray, FloatArray], bootstrap: Bootstrap) -> Contrast:
-    """The contrast and, where Kendall is shown to differ, beside it what is left of that where ties count for neither side."""
-    if contrast.metric != "kendall" or not (contrast.estimate.above_zero or contrast.estimate.below_zero):
-        return contrast
-    return contrast.model_copy(update={"ties_apart": bootstrap.difference(EVEN, gold, *given).interval})
-
-
-def _of_unlike(contrast: Contrast, gold: FloatArray, scale: Scale) -> Contrast:
-    """The contrast and, where MAE is shown to differ, beside it what readers as rare as none of these may make of that (`unseen`)."""
-    difference, shown = contrast.difference, contrast.estimate.above_zero or contrast.estimate.below_zero
-    if contrast.metric != MAE or difference is None or not shown:
-        return contrast
-    ends = scale.values or tuple(gold)
-    worst = farthest(gold, lowest=min(ends), highest=max(ends))
-    turned = none_of(contrast.reviewers) * (worst + abs(difference))
-    beyond = joined(difference, contrast.interval, **{"up" if difference < 0 else "down": turned})
-    return contrast.model_copy(update={"unlike": beyond})
-
-
 def _contrasts_of(
     names: tuple[str, ...],
     gold: FloatArray,
@@ -325,7 +255,7 @@ def _contrasts_of(
     """`names` of these rows, (n,)."""
     gold, reviewer = gold[rows], bootstrap.resamples.reviewer[rows]
     given = given[0][rows], given[1][rows]
-    columns = _columns(names)
+    columns = columns_of(names)
     once = Bootstrap(Resamples(reviewer, np.ones((bootstrap.reviewers, 1), dtype=np.float32)))
     again = Bootstrap(bootstrap.resamples.only(rows))
     values = [columns(once, gold, side) for side in given]
@@ -336,7 +266,7 @@ def _contrasts_of(
     others = tuple(name for name in names if name not in of_items)
     for asked, scaled in ((of_items, as_given), (others, standardised)):
         exchanged |= paired_permutation(
-            _columns(asked),
+            columns_of(asked),
             gold,
             one=given[0],
             other=given[1],
@@ -345,7 +275,7 @@ def _contrasts_of(
             seed=seed,
             scaled=scaled,
         )
-    nothing = NOTHING_ORDERED if set(names) <= SKIPPING else NOTHING_ANSWERED
+    nothing = NOTHING_ORDERED if set(names) <= SKIPPING.keys() else NOTHING_ANSWERED
     contrasts = []
     for name in names:
         first, second = (_defined(side[name][0]) for side in values)
@@ -359,7 +289,7 @@ def _contrasts_of(
             interval = again.interval(difference, apart, reviewers=behind[name].reviewers, texts=behind[name].texts)
             sides = ((1.0, given[0]), (-1.0, given[1]))
             interval = again.unless_rare(interval, name, gold, sides=sides)
-            if name == MAE:  # whose sentence speaks of readers unlike these, too (`_of_unlike`)
+            if name == MAE:  # whose sentence speaks of readers unlike these, too (`of_unlike`)
                 interval = unless_alike(interval, apart)
             else:
                 interval = again.with_unseen(interval, name, gold, sides=sides, values=(first, second))

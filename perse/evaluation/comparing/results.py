@@ -59,7 +59,8 @@ class Contrast(_Result):
     """Of a judge that gives labels alone, beside the reader's own average: the same difference from that average as a label."""
     ties_apart: Interval | None = None
     """Of Kendall tau-b that is shown to differ: of 2 (concordant - discordant) / n^2, in which ties count for neither side."""
-
+    of_all: Interval | None = None
+    """Within readers, of what is shown to differ and leaves out readers to whom one side says the same of everything: the difference where these count 0."""
     unlike: Interval | None = None
     """Of MAE that is shown to differ: the difference where as many readers as none of these allows may be unlike all of them, and the better side as wrong
     for those as the scale allows."""
@@ -72,10 +73,16 @@ class Contrast(_Result):
     @property
     def by_ties(self) -> bool:
         """Whether the difference is not shown where ties count for neither."""
-        if self.ties_apart is None:
-            return False
-        even, estimate = Estimate(value=None, interval=self.ties_apart, items=0), self.estimate
-        return (even.above_zero, even.below_zero) != (estimate.above_zero, estimate.below_zero)
+        return self.ties_apart is not None and not self._on_its_side(self.ties_apart)
+
+    @property
+    def by_silence(self) -> bool:
+        """Whether the difference is not shown where readers to whom one side says the same of everything count 0."""
+        return self.of_all is not None and not self._on_its_side(self.of_all)
+
+    def _on_its_side(self, interval: Interval) -> bool:
+        again, estimate = Estimate(value=None, interval=interval, items=0), self.estimate
+        return (again.above_zero, again.below_zero) == (estimate.above_zero, estimate.below_zero)
 
     @property
     def of_these_readers(self) -> bool:
@@ -91,7 +98,7 @@ class Contrast(_Result):
         of these readers alone, where `of_these_readers`."""
         estimate = self.estimate
         shown = self.p_holm is not None and self.p_holm <= LEVEL and (estimate.above_zero or estimate.below_zero)
-        if not shown or self.by_ties:
+        if not shown or self.by_ties or self.by_silence:
             return None
         return estimate.below_zero == lower_is_better(self.metric)
 

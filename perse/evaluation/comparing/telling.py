@@ -6,6 +6,7 @@ from perse.evaluation.comparing.results import LEVEL, Comparison, Pairing
 from perse.evaluation.comparing.words import MAE, beyond, p_shown, too_many
 from perse.evaluation.metrics import lower_is_better, title_of
 from perse.evaluation.stats.shares import share_note
+from perse.evaluation.verdict import PROFILE_AVERAGE
 from perse.results.result import Cell, Result, Table
 from perse.results.words import ABSENT, UNDEFINED, alike
 
@@ -21,7 +22,7 @@ def comparison_result(comparison: Comparison) -> Result:
         answer="\n".join(
             f"{said}."
             for said in (
-                *too_many(comparison.pairings, comparison.permutations),
+                *too_many(comparison.pairings, comparison.permutations, comparison.reviewers),
                 *(pairing.verdict for pairing in comparison.pairings),
             )
         ),
@@ -49,7 +50,7 @@ def _runs(comparison: Comparison) -> Table:
         *([share_note()] if comparison.kind == "pairwise" else []),
         f"p: two-sided, answers exchanged reviewer by reviewer, {drawn}",
         f"p (Holm): adjusted over all {comparison.family} p values here; called a difference where it is at most {LEVEL} and the interval leaves out 0"
-        + (", for Kendall tau-b also where ties count for neither" if "kendall" in comparison.metrics else "")
+        + _also(comparison)
         + (
             ", for MAE of other readers only where some unlike all of these could not undo it"
             if MAE in comparison.metrics
@@ -62,6 +63,18 @@ def _runs(comparison: Comparison) -> Table:
     title = f"Compared on {comparison.items} items of {comparison.reviewers} reviewers"
     header = ("judge", "judged", "common", "answered", "dropped")
     return Table(title=title, header=header, rows=tuple(lines), notes=tuple(notes))
+
+
+def _also(comparison: Comparison) -> str:
+    """What else a difference has to be, as far as it is asked of one here."""
+    contrasts = [(pairing, contrast) for pairing in comparison.pairings for contrast in pairing.contrasts]
+    said = ", for Kendall tau-b also where ties count for neither" if "kendall" in comparison.metrics else ""
+    coarse = ", ".join(dict.fromkeys(pairing.one for pairing, contrast in contrasts if contrast.against_rounded is not None))
+    if coarse:
+        said += f"; of {coarse}, whose answers are labels, beside {PROFILE_AVERAGE} in place of that where this is rounded as they are"
+    if any(contrast.of_all is not None for _, contrast in contrasts):
+        said += "; within readers also where those left out count 0"
+    return said
 
 
 def _baselines(comparison: Comparison) -> Table:

@@ -11,7 +11,7 @@ from math import ceil
 from perse.evaluation.comparing.results import LEVEL, Contrast, Pairing
 from perse.evaluation.metrics import lower_is_better, title_of
 from perse.evaluation.stats.unseen import none_of
-from perse.evaluation.verdict import CONSTANT, IN_WORDS, ON_THESE_TEXTS, ROUNDED
+from perse.evaluation.verdict import CONSTANT, IN_WORDS, ON_THESE_TEXTS
 from perse.judgement import Status
 from perse.results.result import Estimate, Interval
 from perse.results.words import shown
@@ -20,7 +20,7 @@ SMALLEST_P = 0.001
 _MOST_DIGITS = 9
 MAE = "mae"
 _NOT_BETTER = "not shown to be better than"
-_NOT_ROUNDED = f"{_NOT_BETTER} {IN_WORDS[ROUNDED]}"
+_NOT_ROUNDED = f"{_NOT_BETTER} that average, rounded as its answers are"
 
 
 def sentence(
@@ -81,7 +81,7 @@ def _concluded(one: str, other: str, contrasts: Sequence[Contrast], alone: str) 
     first = next((contrast for contrast in contrasts if contrast.difference is not None), contrasts[0])
     if first.difference is None:
         return f"{one} and {other} cannot be compared by {title_of(first.metric)}: {first.interval.reason}"
-    return f"{one} and {other} are not shown to differ: {_numbers(first)}{_ties(first)}"
+    return f"{one} and {other} are not shown to differ: {_numbers(first)}{_ties(first)}{_silence(first)}"
 
 
 def _of_these_readers(one: str, other: str, shown: Sequence[Contrast], contrasts: Sequence[Contrast], alone: str) -> str:
@@ -98,9 +98,13 @@ def _of_these_readers(one: str, other: str, shown: Sequence[Contrast], contrasts
 def beyond(contrast: Contrast) -> str:
     """What readers of whom the sample has none could do to a difference."""
     return (
-        f"up to {none_of(contrast.reviewers):.0%} of them may be unlike all of these, and the better judge as wrong there as the scale allows, "
+        f"up to {_percent(none_of(contrast.reviewers))} of them may be unlike all of these, and the better of the two as wrong there as the scale allows, "
         "which would undo it"
     )
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 else f"{share:.1%}"
 
 
 def _not_beaten(better: Sequence[Contrast], contrasts: Sequence[Contrast]) -> str | None:
@@ -115,14 +119,15 @@ def _not_beaten(better: Sequence[Contrast], contrasts: Sequence[Contrast]) -> st
         return f"worse than chance in {', '.join(below)}"
     if orders := at_chance - {MAE}:
         named = [title_of(one.metric) for one in held if one.metric in orders]
-        return f"{_NOT_BETTER} chance" + ("" if orders == {one.metric for one in held} - {MAE} else f" in {', '.join(named)}")
+        every = orders == {one.metric for one in held} - {MAE} and orders & {one.metric for one in better}
+        return f"{_NOT_BETTER} chance" + ("" if every else f" in {', '.join(named)}")
     if unbeaten := [one for one in better if one.against_constant and not _above(one.against_constant)]:
         return f"{_NOT_BETTER} {IN_WORDS[unbeaten[0].constant or CONSTANT]}"
     return f"{_NOT_BETTER} {IN_WORDS[CONSTANT]}" if {one.metric for one in better} <= at_chance else None
 
 
 def _rounding_may_do_it(contrast: Contrast) -> bool:
-    """Whether the average that a judge of labels is better than is not shown to be worse than it once it is a label, too."""
+    """Whether the average that a judge of labels is better than is not shown to be worse than it once it is told as coarsely."""
     if contrast.against_rounded is None:
         return False
     estimate = Estimate(value=None, interval=contrast.against_rounded, items=0)
@@ -148,7 +153,9 @@ def _below(interval: Interval) -> bool:
 
 
 def _numbers(contrast: Contrast) -> str:
-    said = f"{title_of(contrast.metric)} {shown(contrast.estimate)}"
+    left = contrast.constant_on_one
+    who = f" (without {left} {'reader' if left == 1 else 'readers'} to whom one says the same of everything)" if left else ""
+    said = f"{title_of(contrast.metric)}{who} {shown(contrast.estimate)}"
     if contrast.p is None:
         return f"{said}, p {contrast.p_reason}"
     return f"{said}, p {_after(contrast.p)} (Holm {p_shown(contrast.p_holm)})"
@@ -162,9 +169,25 @@ def _ties(contrast: Contrast) -> str:
     """That a difference may be one of ties alone."""
     if not contrast.by_ties or contrast.ties_apart is None:
         return ""
-    low, high = contrast.ties_apart.low, contrast.ties_apart.high
-    ends = "" if low is None or high is None else f", [{low:.3f}, {high:.3f}] of all pairs"
-    return f", but not where ties count for neither{ends}"
+    said = f"but {_other_side(contrast, contrast.ties_apart)} where ties count for neither"
+    return f", {said}{_ends(contrast.ties_apart, 'of all pairs')}"
+
+
+def _other_side(contrast: Contrast, interval: Interval) -> str:
+    """What becomes of a difference that is shown, looked at again."""
+    turned = _below(interval) if contrast.estimate.above_zero else _above(interval)
+    return "the other way round" if turned else "not"
+
+
+def _ends(interval: Interval, of: str) -> str:
+    return "" if interval.low is None or interval.high is None else f", [{interval.low:.3f}, {interval.high:.3f}] {of}"
+
+
+def _silence(contrast: Contrast) -> str:
+    """That a difference within readers may be one of those alone to whom both sides say more than one thing."""
+    if not contrast.by_silence or contrast.of_all is None:
+        return ""
+    return f", but {_other_side(contrast, contrast.of_all)} where these count 0{_ends(contrast.of_all, 'of all readers')}"
 
 
 def _told(contrasts: Sequence[Contrast]) -> str:
@@ -173,9 +196,15 @@ def _told(contrasts: Sequence[Contrast]) -> str:
     return _numbers(contrasts[0]) + (f"; also in {', '.join(others)}" if others else "")
 
 
-def too_many(pairings: Sequence[Pairing], permutations: int) -> list[str]:
-    """That nothing can be shown, where it cannot: drawn exchanges give no p below 1 / (permutations + 1), which Holm multiplies."""
+def too_many(pairings: Sequence[Pairing], permutations: int, reviewers: int) -> list[str]:
+    """That nothing can be shown, where it cannot: drawn exchanges give no p below 1 / (permutations + 1), and all those of R reviewers none below
+    2 / 2^R, which Holm multiplies."""
     drawn = [contrast.p for pairing in pairings for contrast in pairing.contrasts if contrast.p is not None]
+    if len(drawn) > LEVEL * 2 ** (reviewers - 1):
+        return [
+            f"{reviewers} readers are too few to show any of {len(drawn)} {'difference' if len(drawn) == 1 else 'differences'}: their answers can be "
+            f"exchanged in {2**reviewers} ways alone; compare fewer judges or metrics, or more readers"
+        ]
     if len(drawn) <= LEVEL * (permutations + 1):
         return []
     enough = ceil(len(drawn) / LEVEL - 1e-9)

@@ -108,7 +108,7 @@ def _answer(fitted: Fitted, *, judged: bool) -> str:
     where = ON_THESE_TEXTS if fitted.of_these_texts else ""
     first = ""
     if judged:
-        within = levels[WITHOUT_JUDGE].get(_WITHIN, _NONE).value, levels[ALL].get(_WITHIN, _NONE).value
+        within = levels[WITHOUT_JUDGE].get(_WITHIN, _NONE), levels[ALL].get(_WITHIN, _NONE)
         first = f"{_adds(IN_WORDS[JUDGE], measured.added[JUDGE], together, levels[IN_WORDS[JUDGE]], within, where)} "
     gain = measured.over.get((best, IN_WORDS[BIAS]))
     than = f", {_than(IN_WORDS[BIAS], gain[_LED_BY], levels[best][_LED_BY], where)}" if gain else ""
@@ -131,7 +131,7 @@ def _adds(
     gains: Mapping[str, Estimate],
     together: Estimate,
     own: Mapping[str, Estimate],
-    reached: tuple[float | None, float | None],
+    reached: tuple[Estimate, Estimate],
     where: str,
 ) -> str:
     """Better is said only where the whole interval is above 0, and the stacking better than chance; else no more than that of the order of texts,
@@ -141,18 +141,16 @@ def _adds(
 
     Args:
         own: what the judge reaches as it stands.
-        reached: tau-b within readers without it and with it, which the gain lies between.
+        reached: tau-b within readers without it and with it.
         where: of which texts alone something is shown.
     """
     gain = gains[_LED_BY]
     capital, value = what[0].upper() + what[1:], shown(gain, digits=_DIGITS)
     if gain.above_zero and together.above_zero:
         within = gains[_WITHIN]
-        without, whole = reached
-        ends = "" if without is None or whole is None else f" (from {without:.{_DIGITS}f} to {whole:.{_DIGITS}f})"
-        inside = (
-            f"{shown(within, digits=_DIGITS)}{ends}" if within.above_zero else f"not shown ({shown(within, digits=_DIGITS)})"
-        )
+        inside = f"{shown(within, digits=_DIGITS)}{_ends(within, *reached)}"
+        if not within.above_zero:
+            inside = f"not shown ({_within(within, *reached)})"
         if within.above_zero and not own[_WITHIN].above_zero:
             inside += f", though by itself it {_alone(own[_WITHIN])}"
         return (
@@ -160,7 +158,27 @@ def _adds(
         )
     if gain.below_zero:
         return f"{capital} adds nothing to the order of texts by the numbers that need no judge{where}: with it Kendall's tau-b changes by {value}."
-    return f"{capital} is not shown to add anything to the order of texts by the numbers that need no judge: {value} of Kendall's tau-b."
+    though = f", but with it their order is not shown to be better than chance ({shown(together, digits=_DIGITS)})"
+    return (
+        f"{capital} is not shown to add anything to the order of texts by the numbers that need no judge: {value} of Kendall's tau-b"
+        f"{though if gain.above_zero else ''}."
+    )
+
+
+def _ends(gain: Estimate, without: Estimate, whole: Estimate) -> str:
+    """What a gain within readers lies between, where all three are of the same readers; else of whom it is."""
+    if without.value is None or whole.value is None:
+        return ""
+    if gain.skipped_reviewers == without.skipped_reviewers == whole.skipped_reviewers:
+        return f" (from {without.value:.{_DIGITS}f} to {whole.value:.{_DIGITS}f})"
+    return f" (of the readers whose texts both order, without {gain.skipped_reviewers} others)"
+
+
+def _within(gain: Estimate, without: Estimate, whole: Estimate) -> str:
+    """A gain within readers that is not shown: it has no value where the numbers order no reader's texts, whatever the judge does."""
+    if gain.value is None and without.value is None and whole.value is not None:
+        return f"without it no reader's texts are ordered, with it tau-b is {shown(whole, digits=_DIGITS)}"
+    return shown(gain, digits=_DIGITS)
 
 
 def _alone(own: Estimate) -> str:

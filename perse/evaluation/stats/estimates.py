@@ -53,8 +53,8 @@ SCORE_COLUMNS = (
     "mae",
 )
 """The columns of `Bootstrap.scores`."""
-SKIPPING = frozenset(f"within_{name}" for name in COEFFICIENTS)
-"""Those that skip constant reviewers."""
+SKIPPING = {f"within_{name}": f"within_zero_{name}" for name in COEFFICIENTS}
+"""Those that skip constant reviewers, and by which column these count 0."""
 _OF_COLUMN = {prefix + name: name for prefix in WITHIN for name in COEFFICIENTS}
 _SAME, _HARDLY = 1e-9, 0.1
 """What is no difference: of numbers, and of the largest that a reader's answers, or a text's, are apart. Distributions of two decimals, or weights in bfloat16, put expected scores that far apart."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 
 import numpy as np
 
-from perse.evaluation.differences import as_labels, labels_alone
+from perse.evaluation.differences import as_coarse, labels_alone
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.significance import holm
 from perse.judgement import Status
@@ -124,11 +125,13 @@ class Measured:
         return self.shared.value(metric, mean_of(passes)) if passes else undefined(NOTHING)
 
     def over_rounded(self, series: str, average: str, x: str) -> Estimate | None:
-        """The main metric of a judge that gives labels alone, minus that of an average as a label (see `as_labels`)."""
+        """The main metric of a judge that gives labels alone, minus that of an average told as coarsely (`as_coarse`), where that is least."""
         mine, others = self.values[series, x], self.values[average, x]
-        if self.main == "accuracy" or not all(map(labels_alone, mine)):
+        if self.main == "accuracy" or not mine or not all(map(labels_alone, mine)):
             return None
-        return self.shared.value(self.main, minus(mean_of(mine), mean_of([as_labels(one) for one in others])))
+        told = zip(*(as_coarse(theirs, one) for theirs, one in zip(cycle(others), mine, strict=False)), strict=True)
+        found = [self.shared.value(self.main, minus(mean_of(mine), mean_of(one))) for one in told]
+        return min(found, key=lambda one: -np.inf if one.interval.low is None else one.interval.low)
 
     def simple(self, x: str) -> str | None:
         """The baseline of the profile that there is at `x`."""

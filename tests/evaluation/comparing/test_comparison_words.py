@@ -9,10 +9,12 @@ from evaluation_builders import answered, graded, pair, scored
 
 from perse.evaluation.alignment import Fold
 from perse.evaluation.comparing.comparison import compare
+from perse.evaluation.comparing.results import Pairing
 from perse.evaluation.comparing.telling import comparison_result
-from perse.evaluation.comparing.words import p_shown, sentence
+from perse.evaluation.comparing.words import p_shown, sentence, too_many
 from perse.records import Choice
 from perse.results.result import Interval
+from perse.results.words import footnotes
 
 
 @pytest.mark.parametrize("by, scope", [(1, " for these 40 readers"), (4, "")])
@@ -117,7 +119,7 @@ def test_words() -> None:
     )
     unclear_at_chance = unclear.model_copy(update={"against_chance": Interval(low=-0.1, high=0.2)})
     assert sentence("after", "the average", [unclear_at_chance, closer], items=9, answered=9).startswith(
-        "after is above the average, but not shown to be better than chance: MAE"
+        "after is above the average, but not shown to be better than chance in Pearson: MAE"
     )
     above = better.model_copy(update={"against_chance": Interval(low=0.1, high=0.2)})
     assert sentence("after", "the average", [above, unclear_at_chance], items=9, answered=9).startswith(
@@ -240,7 +242,7 @@ def test_a_judge_of_labels_is_not_better_than_the_average_that_it_rounds() -> No
     rounded = better.model_copy(update={"against_rounded": Interval(low=-0.01, high=0.01)})
     closer = contrast("mae", -0.3, p_holm=0.001).model_copy(update={"against_rounded": Interval(low=-0.5, high=-0.1)})
     assert sentence("after", "profile average", [rounded], items=9, answered=9).startswith(
-        "after is above profile average, but not shown to be better than the reader's own average, rounded as its answers are: Kendall tau-b +0.080"
+        "after is above profile average, but not shown to be better than that average, rounded as its answers are: Kendall tau-b +0.080"
     )
     assert sentence("after", "profile average", [rounded, closer], items=9, answered=9).startswith(
         "after is better than profile average: MAE -0.300"
@@ -291,3 +293,70 @@ def test_within_readers_a_judge_is_held_against_chance_beside_a_constant_baselin
     found = compare({"again": judge, "prod": judge}, [Fold(examples, [graded("t", "t", 3.0)])], resamples=200, permutations=200)
     [against] = [one for one in found.pairings if one.one == "prod" and one.baseline]
     assert "but not shown to be better than chance in Kendall tau-b within reviewer: MAE" in against.verdict
+
+
+def test_a_judge_does_not_gain_within_readers_by_telling_some_one_thing() -> None:
+    """One is nearly right of 11 readers of 20 and says 5 of every text to the others; the other tells all of them a little less surely."""
+    generator = np.random.default_rng(4)
+    examples = [scored(f"{n}", f"u{n // 6}", int(one), item=f"{n}") for n, one in enumerate(generator.integers(2, 10, 120))]
+    truth = np.array([one.reference.score for one in examples if one.reference])
+    short, mid = (np.clip(np.round(truth + generator.normal(0, noise, 120)), 1, 10).astype(int) for noise in (0.3, 1.6))
+    given = {
+        "short": labelled(np.where(np.arange(120) < 66, short, 5).tolist(), examples),
+        "mid": labelled(mid.tolist(), examples),
+    }
+    found = compared(given, examples, metrics=["within_kendall"], permutations=999)
+    [within] = found.pairings[0].contrasts
+    assert within.estimate.below_zero and (within.p_holm or 1) < 0.05 and within.constant_on_one == 9
+    assert within.by_silence and within.better is None
+    assert found.pairings[0].verdict.startswith(
+        "mid and short are not shown to differ: Kendall tau-b within reviewer (without 9 readers to whom one says the same of everything) -0."
+    )
+    assert ", but not where these count 0, [" in found.pairings[0].verdict
+    few = compared({**given, "short": labelled(np.where(np.arange(120) < 114, short, 5).tolist(), examples)}, examples, metrics=["within_kendall"], permutations=999)  # fmt: skip
+    assert (
+        "mid is worse than short: Kendall tau-b within reviewer (without 1 reader to whom one says" in few.pairings[0].verdict
+    )
+    assert "within readers also where those left out count 0" in " ".join(footnotes(comparison_result(few).tables[0]))
+
+
+def test_what_is_the_other_way_round_without_ties_is_said_to_be() -> None:
+    turned = contrast("kendall", -0.08, p_holm=0.02).model_copy(update={"ties_apart": Interval(low=0.02, high=0.12)})
+    assert turned.better is None
+    assert sentence("one", "other", [turned], items=9, answered=9).endswith(
+        ", but the other way round where ties count for neither, [0.020, 0.120] of all pairs"
+    )
+
+
+def test_what_is_not_better_than_chance_is_named_where_another_metric_is_told() -> None:
+    above, none = Interval(low=0.3, high=0.8), Interval(low=-0.1, high=0.2)
+    closer = contrast("mae", -0.24, p_holm=0.001).model_copy(update={"against_chance": above})
+    within = contrast("within_kendall", 0.0, p_holm=1.0).model_copy(update={"against_chance": none})
+    said = sentence("after", "profile average", [closer, within], items=9, answered=9)
+    assert said.startswith(
+        "after is above profile average, but not shown to be better than chance in Kendall tau-b within reviewer: MAE"
+    )
+
+
+def test_a_share_of_readers_below_one_in_a_hundred_is_not_said_to_be_none() -> None:
+    closer = contrast("mae", -0.3, p_holm=0.001).model_copy(update={"unlike": Interval(low=-0.5, high=0.1), "reviewers": 900})
+    assert "up to 0.4% of them may be unlike all of these" in sentence("after", "before", [closer], items=9, answered=9)
+
+
+@pytest.mark.parametrize("readers, said", [(10, "10 readers are too few to show any of 133 differences: their answers can be exchanged in 1024 ways alone"), (40, "2000 permutations are too few to show any of 133 differences; give 2660 or more")])  # fmt: skip
+def test_that_nothing_can_be_shown_is_said_with_what_would_help(readers: int, said: str) -> None:
+    one = contrast("kendall", 0.1, p_holm=0.9)
+    pairing = Pairing(
+        one="a", other="b", baseline=False, reading="label", items=9, answered=9, contrasts=(one,) * 133, verdict=""
+    )
+    [told] = too_many([pairing], 2000, readers)
+    assert told.startswith(said)
+    assert too_many([pairing], 2660, 40) == [] and len(too_many([pairing], 2660, readers)) == (readers == 10)
+
+
+def test_how_a_judge_of_labels_is_looked_at_beside_the_average_stands_below_the_table() -> None:
+    found = compared(judges(a=1.0) | {"five": labelled([5, 6] * 60)}, metrics=["kendall"])
+    [note] = [one for one in footnotes(comparison_result(found).tables[0]) if one.startswith("p (Holm)")]
+    assert (
+        "of five, whose answers are labels, beside profile average in place of that where this is rounded as they are" in note
+    )

@@ -8,9 +8,10 @@ from stacking_worlds import around, world
 
 from perse.evaluation.alignment import Fold
 from perse.evaluation.stacking.making import fit
-from perse.evaluation.stacking.telling import fit_result
+from perse.evaluation.stacking.telling import _adds, fit_result
 from perse.judgement import Judgement
 from perse.records import PointwiseExample, ProfileReview
+from perse.results.result import Estimate, Interval
 
 
 @pytest.fixture(scope="module")
@@ -120,3 +121,34 @@ def test_where_profiles_hold_a_readers_other_texts_a_judge_of_leniency_is_not_cr
     assert ends, answer
     assert float(ends[3]) - float(ends[2]) == pytest.approx(float(ends[1]), abs=0.002)
     assert ", though by itself it is not shown to order a reader's texts (" in answer
+
+
+def estimate(value: float | None, *, skipped: int = 0, low: float = 0.1, high: float = 0.9) -> Estimate:
+    interval = Interval(reason="undefined (x)") if value is None else Interval(low=low, high=high)
+    return Estimate(value=value, interval=interval, items=9, skipped_reviewers=skipped)
+
+
+def added(within: Estimate, reached: tuple[Estimate, Estimate]) -> str:
+    gains = {"kendall": estimate(0.3), "within_kendall": within}
+    return _adds("the language model", gains, estimate(0.5), {"within_kendall": estimate(0.4)}, reached, "")
+
+
+def test_what_a_gain_within_readers_lies_between_is_said_of_the_same_readers_alone() -> None:
+    assert added(estimate(0.25), (estimate(0.1), estimate(0.35))).endswith(
+        "within each reader 0.250 [0.100, 0.900] (from 0.100 to 0.350)."
+    )
+    others = added(estimate(0.25, skipped=62), (estimate(0.354, skipped=62), estimate(0.326)))
+    assert others.endswith(
+        "within each reader 0.250 [0.100, 0.900] (of the readers whose texts both order, without 62 others)."
+    )
+
+
+def test_within_readers_whose_texts_the_numbers_do_not_order_what_is_reached_with_the_judge_is_said() -> None:
+    said = added(estimate(None, skipped=9), (estimate(None, skipped=9), estimate(0.31)))
+    assert said.endswith("not shown (without it no reader's texts are ordered, with it tau-b is 0.310 [0.100, 0.900]).")
+
+
+def test_a_gain_that_does_not_bring_the_order_above_chance_says_so() -> None:
+    low = estimate(0.1, low=-0.2, high=0.3)
+    said = _adds("the language model", {"kendall": estimate(0.3)}, low, {}, (low, low), "")
+    assert said.endswith(", but with it their order is not shown to be better than chance (0.100 [-0.200, 0.300]).")
