@@ -44,9 +44,9 @@ def risk_coverage(
     from perse.studies.calibration.risk_coverage import risk_coverage as study
     from perse.studies.frame.reading_runs import read_runs
 
-    items = read_runs(runs).items
-    judges = {name: answers_of(items.examples, judgements) for name, judgements in items.judgements.items()}
-    result = study(judges, seed=seed, resamples=resamples, notes=items.notes)
+    read = read_runs(runs)
+    judges = {name: answers_of(read.items.examples, given) for name, given in read.items.judgements.items()}
+    result = study(judges, seed=seed, resamples=resamples, notes=read.notes)
     _show(result, out, medium, sources=_by_name(runs), options={"seed": seed, "resamples": resamples})
 
 

@@ -10,8 +10,8 @@ asked for), the mean prediction m and the penalty are fitted on the past reviews
 folds, and each fold is corrected by what the others gave. The penalty is the one that best predicts each of their past
 reviews from the rest of the same profile.
 
-So nobody's answer to a query is looked at, neither the reader's nor another's: the reviews of the profiles are all that is
-used. Profiles of the most recent reviews are earlier than their query; of profiles drawn at random some reviews may be later,
+So the answer to the query that is corrected is never looked at: the reviews of the reader's profile for it and of other
+readers' profiles are all that is used (these hold answers to other queries, where data is built of one table of reviews). Profiles of the most recent reviews are earlier than their query; of profiles drawn at random some reviews may be later,
 which an example does not tell, as it does not hold the query's time. The price is a penalty that is fitted to profiles shorter
 by one; profiles of one review allow the common offset only.
 """
@@ -157,9 +157,14 @@ class Corrected:
     """Corrected predictions by example id, and the corrections that the folds were given."""
 
     predictions: Mapping[str, float]
-    alike: Mapping[str, float]
-    """With what is common to all readers alone."""
+    by_others: Mapping[str, float]
+    """With what other readers' past reviews say alone."""
     corrections: tuple[Correction, ...]
+
+    @property
+    def fitted(self) -> bool:
+        """Whether there was anything to fit a correction on."""
+        return any(correction != NO_CORRECTION for correction in self.corrections)
 
 
 def correct(
@@ -183,12 +188,12 @@ def correct(
     for one in predictions:
         members[fold[reviewer[one]]].append(one)
     found: dict[str, float] = {}
-    alike: dict[str, float] = {}
+    by_others: dict[str, float] = {}
     corrections = []
     for nth, own in sorted(members.items()):
         correction = fit((scores.get(one, ()) for one in sorted(predictions) if fold[reviewer[one]] != nth), slope=slope)
         corrections.append(correction)
         found |= {one: correction.apply(predictions[one], scores.get(one, ())) for one in own}
-        alike |= {one: correction.apply(predictions[one], ()) for one in own}
-    ordered, same_for_all = ({one: of[one] for one in predictions} for of in (found, alike))
-    return Corrected(ordered, same_for_all, tuple(corrections))
+        by_others |= {one: correction.apply(predictions[one], ()) for one in own}
+    ordered, alone = ({one: of[one] for one in predictions} for of in (found, by_others))
+    return Corrected(ordered, alone, tuple(corrections))

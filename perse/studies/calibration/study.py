@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from perse.answering.base import JudgeSettings
+from perse.batch.comparing import OWN, shown_in
 from perse.batch.judged_by import answers_digest, judged_by, weights_of
 from perse.batch.scored import ScoredRun
 from perse.data.load import LoadedExamples
@@ -30,7 +31,7 @@ from perse.progress import OnPart, unseen_part
 from perse.questions import QUESTIONS, question_for, shows_evidence
 from perse.records import PointwiseExample
 from perse.results.result import Estimate, Point, Result, Table
-from perse.studies.calibration.correction import Corrected, Past, correct, past_examples, past_scores
+from perse.studies.calibration.correction import Corrected, Past, PastScore, correct, past_examples, past_scores
 from perse.studies.calibration.reliability import Reliability, reliability
 from perse.studies.frame.arms import Arm, LoadJudge, Source
 from perse.studies.frame.reading_runs import read_runs
@@ -39,7 +40,14 @@ from perse.studies.frame.summarizing import POINTWISE, SharedResamples, crossed_
 from perse.studies.frame.unanswered import coverage
 
 PAST = "past"
-BEFORE, ALIKE, AFTER, AVERAGE = "as judged", "corrected alike for all readers", "corrected by past reviews", "profile average"
+BEFORE, OTHERS, AFTER, AVERAGE = (
+    "as judged",
+    "corrected by others' past reviews",
+    "corrected by past reviews",
+    "profile average",
+)
+_MAE = POINTWISE.index("mae")
+_UNCORRECTED = "leave --judge out to see how reliable its probabilities are"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +108,11 @@ def calibration(
     if judging and shows_evidence(QUESTIONS.get(question)):
         raise BadInput(
             f"{run} was asked '{question}', which shows evidence, and none is known of the texts in a profile: there is no correction by them; "
-            "leave --judge out to see how reliable its probabilities are"
+            f"{_UNCORRECTED}"
+        )
+    if judging and (shown := shown_in(run)) != OWN:
+        raise BadInput(
+            f"{run} was not shown the readers' own profiles ('{shown}'), and without their own past there is no correction by it; {_UNCORRECTED}"
         )
     digest = answers_digest(run)
     source = Source(run, "valid", scored.fold, None, seed, None, digest)
@@ -115,11 +127,11 @@ def calibration(
         raise BadInput(f"{run}: no profile holds a review, so there is no past to correct by; score with k of 1 or more")
     alone = of_these_texts(scored.examples, two_way=given is not None and given.text is not None)
     checked = reliability(run.name, given, of_these_texts=alone, seed=seed, resamples=resamples) if given else None
-    of_texts = crossed_note(scored.examples)
+    known = [*read.notes, *crossed_note(examples or scored.examples)]
     options = {"slope": slope, "seed": seed}
     if judging is None:
         with opened(out, "calibration", asking, source=source, options=options, on_progress=on_progress) as study:
-            return study.finish(_result(checked, None, notes=of_texts if checked else ()))
+            return study.finish(_result(checked, None, notes=known))
     judge = (load or asking.load)(judging.name)
     _same_judge(judge, who, run)  # before the folder is begun: a wrong judge must not take its name
     with opened(
@@ -136,7 +148,7 @@ def calibration(
         answers = study.ask([arm])
         own = {judgement.id: judgement for judgement in scored.judgements if judgement.status is Status.OK}
         compared = _compare(examples, own, past, answers[PAST], slope=slope, seed=seed, resamples=resamples)
-        return study.finish(_result(checked, compared, notes=[*coverage(answers), *(of_texts if checked else ())]))
+        return study.finish(_result(checked, compared, notes=[*coverage(answers), *known]))
 
 
 def _correctable(scored: ScoredRun, run: Path) -> list[PointwiseExample]:
@@ -144,9 +156,7 @@ def _correctable(scored: ScoredRun, run: Path) -> list[PointwiseExample]:
     done = {judgement.id for judgement in scored.judgements if judgement.status is Status.OK}
     pointwise = only(PointwiseExample, scored.examples)
     if not pointwise:
-        raise BadInput(
-            f"{run} is not of single texts with profiles; leave --judge out to see how reliable its probabilities are"
-        )
+        raise BadInput(f"{run} is not of single texts with profiles; {_UNCORRECTED}")
     kept = [example for example in pointwise if example.reference is not None and example.id in done]
     if not kept:
         raise BadInput(f"{run} holds no answered example with a reference; there is nothing to compare with")
@@ -188,7 +198,7 @@ def _compare(
     shared = SharedResamples.over(examples, resamples=resamples, seed=seed)
     series: dict[str, FloatArray] = {
         BEFORE: np.array([before[example.id] for example in examples]),
-        ALIKE: np.array([corrected.alike[example.id] for example in examples]),
+        OTHERS: np.array([corrected.by_others[example.id] for example in examples]),
         AFTER: np.array([corrected.predictions[example.id] for example in examples]),
     }
     if all(example.profile for example in examples):
@@ -201,45 +211,54 @@ def _compare(
         for metric, estimate in zip(POINTWISE, estimates, strict=True)
     )
     change = minus([(1.0, series[AFTER])], [(1.0, series[BEFORE])])
-    own_part = minus([(1.0, series[AFTER])], [(1.0, series[ALIKE])])
+    own_part = minus([(1.0, series[AFTER])], [(1.0, series[OTHERS])])
     gains, of_own = ({metric: shared.value(metric, one) for metric in POINTWISE} for one in (change, own_part))
     rows: list[tuple[Estimate | str | None, ...]] = [(name, *estimates) for name, estimates in values.items()]
     rows.append((f"{AFTER}, minus {BEFORE}", *gains.values()))
-    rows.append((f"{AFTER}, minus {ALIKE}", *of_own.values()))
+    rows.append((f"{AFTER}, minus {OTHERS}", *of_own.values()))
     table = Table(
         title=f"Before and after correction: {len(examples)} items",
         header=("", *map(heading, POINTWISE)),
         rows=tuple(rows),
         notes=("the last two lines are paired: the same items and resamples on both sides; a lower MAE is better",),
     )
-    mae, beyond = gains["mae"], of_own["mae"]
-    by_itself = (
-        ", some of which it may do by itself: its scores are whole ones, and whatever is added breaks their ties"
-        if labels_alone(series[BEFORE])
-        else ""
-    )
-    of_nobodys_own = all(np.isinf(correction.penalty) for correction in corrected.corrections)
-    whose = (
-        "the correction is the same for all readers, since past reviews were told no better by one of each reader's own"
-        if of_nobodys_own
-        else f"what a reader's own past reviews change beyond a correction that is the same for all readers is {words(beyond, signed=True)}{_shown(beyond)}"
-    )
-    sentence = (
-        f"Corrected by how the judge misjudges past reviews, its mean absolute error goes from "
-        f"{words(values[BEFORE][POINTWISE.index('mae')])} to {words(values[AFTER][POINTWISE.index('mae')])}, "
-        f"a change of {words(mae, signed=True)}{_shown(mae)}; {whose}. "
-        f"Kendall changes by {shared.told('kendall', change)}{by_itself}{_elsewhere(gains['within_kendall'], values)}."
-    )
+    before_all, mae = words(values[BEFORE][_MAE]), gains["mae"]
+    if corrected.fitted:
+        told = shared.told("kendall", change) + _by_itself(series[BEFORE], gains["kendall"])
+        said = (
+            f"Corrected by how the judge misjudges past reviews, its mean absolute error goes from {before_all} to {words(values[AFTER][_MAE])}, "
+            f"a change of {words(mae, signed=True)}{_shown(mae)}; {_whose(scores, corrected, of_own['mae'])}. Kendall changes by {told}"
+        )
+    else:
+        said = f"Nothing is corrected, since no past review of other readers was scored to fit a correction on; the mean absolute error is {before_all}"
+    sentence = f"{said}{_elsewhere(gains['within_kendall'], values)}."
     return _Compared(points, (table,), sentence, _notes(past, scores, corrected))
+
+
+def _by_itself(before: FloatArray, kendall: Estimate) -> str:
+    """Of a judge that is only told apart where the correction breaks its ties."""
+    if not kendall.value or not labels_alone(before):
+        return ""
+    return ", some of which it may do by itself: its scores are whole ones, and whatever is added breaks their ties"
+
+
+def _whose(scores: Mapping[str, Sequence[PastScore]], corrected: Corrected, beyond: Estimate) -> str:
+    """What a reader's own past reviews do beside those of others, or why these do it alone."""
+    if any(np.isfinite(correction.penalty) for correction in corrected.corrections):
+        return f"what a reader's own past reviews change beyond a correction by other readers' is {words(beyond, signed=True)}{_shown(beyond)}"
+    if any(len(own) > 1 for own in scores.values()):
+        why = "past reviews were told no better by one of each reader's own"
+    else:
+        why = "no profile has two reviews that were scored, to fit one of each reader's own on"
+    return f"the correction is by other readers' past reviews alone, since {why}"
 
 
 def _elsewhere(within: Estimate, values: Mapping[str, Sequence[Estimate]]) -> str:
     """What the two numbers would hide: who is put right on average may order one reader's texts worse, and still be farther off than what needs no judge."""
     said = f"; within each reader it changes by {words(within, signed=True)}" if shown_apart(within) else ""
-    mae = POINTWISE.index("mae")
-    after, average = (values[name][mae].value if name in values else None for name in (AFTER, AVERAGE))
+    after, average = (values[name][_MAE].value if name in values else None for name in (AFTER, AVERAGE))
     if after is not None and average is not None and average < after:
-        said += f"; the {AVERAGE}, which needs no judge, is off by {words(values[AVERAGE][mae])}"
+        said += f"; the {AVERAGE}, which needs no judge, is off by {words(values[AVERAGE][_MAE])}"
     return said
 
 
@@ -247,21 +266,29 @@ def _shown(difference: Estimate) -> str:
     return "" if shown_apart(difference) else " (not shown to change)"
 
 
-def _notes(past: Past, scores: Mapping[str, Sequence[object]], corrected: Corrected) -> tuple[str, ...]:
+def _notes(past: Past, scores: Mapping[str, Sequence[PastScore]], corrected: Corrected) -> tuple[str, ...]:
+    notes = _fitted(scores, corrected) if corrected.fitted else []
+    if past.left_out:
+        notes.append(f"{past.left_out} past reviews were not asked: nearly the same text stands in the rest of their profile")
+    return tuple(notes)
+
+
+def _fitted(scores: Mapping[str, Sequence[PastScore]], corrected: Corrected) -> list[str]:
+    """On what, and what came out."""
     penalties = sorted({correction.penalty for correction in corrected.corrections})
     offsets = sorted(correction.offset for correction in corrected.corrections)
     shown = ", ".join(f"{penalty:g}" for penalty in penalties).replace("inf", "infinite (no correction of one's own)")
     notes = [
-        "fitted on the profiles shown, on no answer to a query, and what is common on those of other readers; profiles of the "
-        "most recent reviews are earlier than their query, of profiles drawn at random some may be later",
-        f"common offset {offsets[0]:+.2f} to {offsets[-1]:+.2f} over the folds; penalty, in reviews: {shown}",
+        "fitted on the profiles shown, never on the answer to the query that is corrected, and what is common on those of other readers; "
+        "profiles of the most recent reviews are earlier than their query, of profiles drawn at random some may be later",
+        f"offset {offsets[0]:+.2f} to {offsets[-1]:+.2f} over folds of readers, each fitted on the other folds; penalty, in reviews: {shown}",
     ]
     bare = sum(not own for own in scores.values())
     if bare:
-        notes.append(f"{bare} items have no past review that the judge could score; they get the common offset alone")
-    if past.left_out:
-        notes.append(f"{past.left_out} past reviews were not asked: nearly the same text stands in the rest of their profile")
-    return tuple(notes)
+        notes.append(
+            f"{bare} items have no past review that the judge could score; they are corrected by others' past reviews alone"
+        )
+    return notes
 
 
 def _result(checked: Reliability | None, compared: _Compared | None, *, notes: Sequence[str] = ()) -> Result:

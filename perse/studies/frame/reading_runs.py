@@ -24,6 +24,11 @@ class ReadRuns:
     items: Items
     scale: Scale
 
+    @property
+    def notes(self) -> list[str]:
+        """What is known of the runs. Whose profiles a baseline would read is left away: in studies that only read runs none stands beside others' profiles."""
+        return [*(note.partition("; baselines")[0] for note in self.gathered.notes), *self.items.notes]
+
 
 def read_runs(folders: Sequence[Path]) -> ReadRuns:
     """Read and check runs of the same examples.

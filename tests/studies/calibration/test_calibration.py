@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from math import inf
 from pathlib import Path
 
@@ -29,7 +30,8 @@ from perse.studies.calibration.correction import (
     past_scores,
 )
 from perse.studies.calibration.reliability import reliability
-from perse.studies.calibration.study import AFTER, ALIKE, AVERAGE, BEFORE, Judging, _elsewhere, calibration
+from perse.studies.calibration.study import AFTER, AVERAGE, BEFORE, OTHERS, Judging, _elsewhere, calibration
+from perse.studies.frame.reading_runs import read_runs
 from perse.studies.frame.summarizing import POINTWISE
 
 
@@ -146,8 +148,61 @@ def test_what_corrects_all_readers_alike_is_not_said_of_a_readers_own_past(tmp_p
     whole, _, own = result.answer.partition(". Kendall")[0].partition("; ")
     assert "a change of -5." in whole and "(not shown to change)" not in whole
     assert (
-        own == "the correction is the same for all readers, since past reviews were told no better by one of each reader's own"
+        own
+        == "the correction is by other readers' past reviews alone, since past reviews were told no better by one of each reader's own"
     )
+
+
+def _telling_queries_alone(message: str) -> str:
+    """A judge that answers nothing but a query, by what it is shown."""
+    return f"[Score] {4 + len(message) % 3}" if "query" in message else "no score"
+
+
+@pytest.mark.parametrize(
+    ("readers", "reviews", "reply", "said"),
+    [
+        (12, 1, lambda message: f"[Score] {4 + len(message) % 3}", "since no profile has two reviews that were scored"),
+        (1, 3, lambda message: "[Score] 5", "Nothing is corrected, since no past review of other readers was scored"),
+        (4, 3, _telling_queries_alone, "Nothing is corrected, since no past review of other readers was scored"),
+    ],
+    ids=["profiles of one review", "one reader", "past not answered"],
+)
+def test_where_there_is_nothing_to_fit_a_correction_on_none_is_said_to_be_made(
+    tmp_path: Path, readers: int, reviews: int, reply: Callable[[str], str], said: str
+) -> None:
+    judge = scripted(reply)
+    world = [one.model_copy(update={"profile": one.profile[:reviews]}) for one in _world(readers)]
+    run = _run(world, judge, tmp_path / "run")
+    result = calibration(run, tmp_path / "out", judging=Judging(name="scripted"), resamples=50, load=lambda _: judge)
+    assert said in result.answer and "told no better" not in result.answer
+    made = result.answer.startswith("Corrected")
+    assert made or "breaks their ties" not in result.answer
+    assert made == any(note.startswith("fitted on the profiles shown") for note in result.notes)
+
+
+def test_a_judge_in_words_whose_readers_share_few_texts_is_put_right_on_these_texts_alone(tmp_path: Path) -> None:
+    judge = scripted(lambda message: "[Score] 5")
+    shared = [one.model_copy(update={"query": f"query {n % 2}", "item_id": f"i{n % 2}"}) for n, one in enumerate(_world(10, 2))]
+    run = _run(shared, judge, tmp_path / "run")
+    result = calibration(run, tmp_path / "out", judging=Judging(name="scripted"), resamples=50, load=lambda _: judge)
+    assert result.answer.endswith("Intervals are of these texts alone.")
+
+
+def test_no_judge_is_put_right_by_the_past_of_others_and_a_run_says_whose_weights_its_readers_chose(tmp_path: Path) -> None:
+    judge = scripted(lambda message: "[Score] 5")
+    run = _run(_world(2, 2), judge, tmp_path / "run")
+    manifest = json.loads((run / "manifest.json").read_text("utf-8"))
+    manifest["context"] |= {"profile": "another", "chosen_by": 4}
+    (run / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    with pytest.raises(BadInput, match="was not shown the readers' own profiles \\('another'\\).* leave --judge out"):
+        calibration(run, tmp_path / "study", judging=Judging(name="scripted"), load=lambda _: judge)
+    whose, chosen = read_runs([run]).notes
+    assert whose == "run showed 3, not the readers' own", "nothing here reads them as baselines do"
+    assert chosen.startswith("run: 4 of 4 examples are of readers on whom the judge's weights were chosen")
+    manifest["context"]["profile"] = "own"
+    (run / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    told = calibration(run, tmp_path / "study", judging=Judging(name="scripted"), resamples=50, load=lambda _: judge)
+    assert chosen in told.notes
 
 
 def test_beside_what_a_correction_mends_stands_what_it_spoils_within_readers_and_what_needs_no_judge() -> None:
@@ -201,8 +256,8 @@ def test_a_judge_that_says_five_is_put_right_by_the_past(tmp_path: Path) -> None
         "Kendall changes by undefined" in result.answer
         and "(not shown to change)" not in result.answer.partition(". Kendall")[0]
     )
-    assert mae[ALIKE] is not None and mae[ALIKE] > 2
-    beyond = "what a reader's own past reviews change beyond a correction that is the same for all readers is -"
+    assert mae[OTHERS] is not None and mae[OTHERS] > 2
+    beyond = "what a reader's own past reviews change beyond a correction by other readers' is -"
     assert (
         beyond in result.answer and "(not shown to change)" not in result.answer.partition(beyond)[2].partition(". Kendall")[0]
     )
@@ -283,7 +338,7 @@ def test_the_note_says_which_reviews_were_used_and_not_that_they_are_earlier(tmp
     run = _run(_world(4, 1), judge, tmp_path / "run")
     result = calibration(run, tmp_path / "study", judging=Judging(name="scripted"), resamples=100, load=lambda _: judge)
     [note] = [note for note in result.notes if note.startswith("fitted on the profiles shown")]
-    assert "of profiles drawn at random some may be later" in note
+    assert "never on the answer to the query that is corrected" in note and "drawn at random some may be later" in note
 
 
 def test_a_tenth_for_every_score_is_told_to_be_not_right_and_nine_readers_are_too_few_to_say() -> None:
