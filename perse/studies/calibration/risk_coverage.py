@@ -22,7 +22,7 @@ from perse.evaluation.stats.departures import ENOUGH, departing
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.intervals import FEWEST_REVIEWERS
 from perse.evaluation.stats.shares import share_note
-from perse.evaluation.stats.unseen import of_mean
+from perse.evaluation.stats.unseen import joined, none_among, of_mean
 from perse.judgement import Judgement, Status
 from perse.records import ChoiceReference, Example
 from perse.results.result import Estimate, Interval, Point, Result, Table
@@ -39,11 +39,12 @@ _OF_SAID = (
     f"{BY_SAID}: the area in the order of how sure it is on average where it says about such a score, minus the judge's; near an end of the scale any judge is surer, "
     f"and right more often where most scores lie there; less than {HARDLY_MORE:.0%} of what its own gains is no more than chance, wherever the interval lies"
 )
+_OF_SHARES = f"the area in {RANDOM} is the share of wrong choices of all, with its exact interval; intervals of the other areas are resampled"
 ALIKE = 0.25
 """Of their standard deviation. Of values that spread evenly (normal, exponential) a fifth to a quarter lie so near to the middle one; more than half do only
 where a few others, far off, make nearly all of the variance. Expected scores never repeat, so that none of their errors is the same as another."""
-FEW_OTHERS = "undefined (of most answers the error is nearly the same, and {others} others are too few)"
-FEW_UNSURE = "undefined (of most answers it is equally sure, and {others} others are too few)"
+FEW_OTHERS = "of most answers the error is nearly the same"
+FEW_UNSURE = "of most answers it is equally sure"
 """Why no order of sureness is held against chance: by those of 16 answers of 320 a bootstrap is above 0 in 11 of 100 worlds in which sureness
 says nothing (docs/results.md, benchmarks/rare_answers.py); by few that are less sure than the rest, of errors that are skewed, in up to 14."""
 
@@ -165,6 +166,7 @@ def risk_coverage(judges: Mapping[str, Answers], *, seed: int = 0, resamples: in
     area_notes = (
         f"the area: {error} among the answers at least as sure as one drawn at random, averaged; lower is better",
         *([_OF_SAID] if first.said is not None else []),
+        *([_OF_SHARES] if first.metric == "error" else []),
     )
     found = Result(
         name="risk-coverage",
@@ -192,7 +194,7 @@ def _common(judges: Mapping[str, Answers]) -> tuple[dict[str, Answers], tuple[st
             )
         if not answers.sureness:
             raise BadInput(
-                f"{name} does not tell how sure it was: its answers have no label distribution; score with an "
+                f"{name} does not tell how sure it was of each answer: some or all have no label distribution; score with an "
                 "engine that gives one (the embedded engine, vLLM, or a server asked with --tokenizer)"
             )
     sets = [set(answers.ids) for answers in judges.values()]
@@ -226,7 +228,9 @@ def _areas(answers: Answers, sureness: FloatArray, bootstrap: Bootstrap) -> list
         return np.stack([ours, chance, best, chance - ours, number - ours], axis=1)
 
     *areas, apart, more = estimates(of, bootstrap, items=(len(answers.ids),) * 5)
-    areas = [_with_unseen(one, answers) for one in areas]
+    areas = [_with_unseen(one, answers, bootstrap) for one in areas]
+    if answers.metric == "error":
+        areas[1] = bootstrap.share(answers.risk, np.ones(len(answers.ids)))  # in random order the area is the share itself
     gains = [apart] if answers.said is None else [apart, more]
     if equally_sure(sureness):
         none = Estimate(value=None, interval=Interval(reason=EQUALLY_SURE), items=len(answers.ids), difference=True)
@@ -243,13 +247,22 @@ def _unless_few(interval: Interval, risk: FloatArray, sureness: FloatArray, boot
     for others, reason in ((departing(risk, near=ALIKE * float(risk.std())), FEW_OTHERS), (departing(sureness), FEW_UNSURE)):
         if others is None:
             continue
-        if others.sum() < ENOUGH or len(np.unique(bootstrap.reviewer[others])) < FEWEST_REVIEWERS:
-            return Interval(reason=reason.format(others=int(others.sum())), resamples=interval.resamples)
+        number, readers = int(others.sum()), len(np.unique(bootstrap.reviewer[others]))
+        if number < ENOUGH:
+            few = "1 other is" if number == 1 else f"{number} others are"
+        elif readers < FEWEST_REVIEWERS:
+            few = f"the others are of {'1 reader' if readers == 1 else f'{readers} readers'}, who are"
+        else:
+            continue
+        return Interval(reason=f"undefined ({reason}, and {few} too few)", resamples=interval.resamples)
     return interval
 
 
-def _with_unseen(found: Estimate, answers: Answers) -> Estimate:
+def _with_unseen(found: Estimate, answers: Answers, bootstrap: Bootstrap) -> Estimate:
     """An error whose interval knows of answers so far off, and so rare, that there is none among these, as that of all answers does."""
+    if answers.metric == "error" and found.value is not None:
+        interval = joined(found.value, found.interval, up=none_among(bootstrap.clusters) * (1 - found.value))
+        return found.model_copy(update={"interval": interval})
     return found if answers.worst is None else of_mean(found, answers.worst)
 
 
@@ -261,7 +274,7 @@ def _points(
     else:
         items = [math.ceil(share * len(answers.ids)) for share in SHARES]
         found = estimates(lambda weights: curve(answers.risk, sureness, weights=weights), bootstrap, items=items)
-        found = [_with_unseen(one, answers) for one in found]
+        found = [_with_unseen(one, answers, bootstrap) for one in found]
     return [
         Point(series=series, x=f"{share:.0%}", metric=answers.metric, estimate=estimate, baseline=baseline)
         for share, estimate in zip(SHARES, found, strict=True)

@@ -86,6 +86,9 @@ def test_few_wrong_answers_do_not_say_whether_a_judge_knows_when_it_does_not_kno
         "whether that is more than chance: undefined (of most answers the error is nearly the same, and 12 others are too few)"
         in (found.answer)
     )
+    of_few = np.arange(320) < 40
+    told = risk_coverage({"j": _answers(whose, of_few, {"entropy": 1 - of_few}, asked=320)}, resamples=200)
+    assert "the error is nearly the same, and the others are of 5 readers, who are too few)" in told.answer
     many = np.arange(320) % 8 == 0
     told = risk_coverage({"j": _answers(whose, many, {"entropy": 1 - many}, asked=320)}, resamples=200)
     assert "it knows when it does not know" in told.answer
@@ -101,6 +104,9 @@ def test_choices_that_are_all_right_may_be_wrong_of_others() -> None:
     assert all(one.estimate.value == 0 for one in points) and len(highs) > 5
     assert highs[0] > 0.02 and highs == sorted(highs), "fewer answers know less"
     assert any("are not resampled but exact" in note for note in found.notes)
+    ours, chance, oracle = (one.interval for one in found.tables[0].rows[0][2:5] if isinstance(one, Estimate))
+    assert chance == points[0].estimate.interval, "in random order the area is the share of all"
+    assert ours.high == oracle.high == pytest.approx(chance.high)
 
 
 def test_errors_of_expected_scores_that_are_nearly_alike_are_as_few_as_those_that_are_equal() -> None:
@@ -206,7 +212,7 @@ def test_judges_are_compared_on_the_items_that_all_answered() -> None:
     [
         ({}, "no run to look at"),
         ({"j": _answers([], [], {}, asked=5)}, "j has answered none of its 5 items"),
-        ({"j": _answers([("a", "r", "t")], [1], {}, asked=1)}, "does not tell how sure it was"),
+        ({"j": _answers([("a", "r", "t")], [1], {}, asked=1)}, "does not tell how sure it was of each answer: some or all"),
         (
             {"j": _made(5, knows=True), "k": _answers([("x", "r", "t")], [1], {"entropy": [1]}, asked=1)},
             "no item was",
