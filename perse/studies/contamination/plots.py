@@ -159,8 +159,8 @@ class Pairs:
 def draw_pairs(truth: Mapping[str, float], *, pairs: int, gap: float, seed: int) -> Pairs:
     """`pairs` pairs whose mean scores differ by at least `gap`, and never not at all; which is first is drawn, too.
 
-    Items are shuffled and paired off as neighbours, round after round, until there are enough: as long as items suffice, none
-    is used twice. No pair comes twice.
+    Items are shuffled and paired off as neighbours, round after round, until there are enough: within a round no item is used twice, and what the
+    first leaves missing comes of rounds that may use items again. No pair comes twice.
     """
     found: dict[frozenset[str], tuple[str, str]] = {}
     near: set[frozenset[str]] = set()

@@ -15,7 +15,9 @@ import numpy as np
 from perse.evaluation.baselines.ratings import pointwise_baselines
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.predictions import expected_value
+from perse.evaluation.shared_texts import OF_THESE_TEXTS
 from perse.evaluation.stats.correlation import BoolArray, FloatArray
+from perse.evaluation.verdict import ON_THESE_TEXTS
 from perse.judgement import Status
 from perse.records import PointwiseExample
 from perse.results.result import Estimate, Point, Table
@@ -37,7 +39,7 @@ from perse.studies.contamination.known_works import (
 )
 from perse.studies.contamination.plots import Pairs, Plots, better, pair_id
 from perse.studies.frame.arms import Answers
-from perse.studies.frame.summarizing import SharedResamples, minus, undefined, verdict, words
+from perse.studies.frame.summarizing import SharedResamples, crossed_note, minus, undefined, verdict, words
 
 FOR_A_READER = "for a reader (k = 1)"
 RANDOM = "random"
@@ -114,7 +116,9 @@ def of_pairs(plots: Plots, pairs: Pairs, answers: Mapping[str, tuple[Answers, An
         for number, group in (*GROUPS.items(), (None, "all")):
             here = (everything if number is None else one.known == number) & one.answered.any()  # of nothing no share is 0
             values = _of_group(one, here)
-            rows.append((group, version, *values.values(), None if number is None else share(here, one.answered)))
+            rows.append(
+                (group, version, *values.values(), None if number is None else mean(one, here.astype(np.float64), one.answered))
+            )
             points += [Point(series=group, x=version, metric=metric, estimate=value) for metric, value in values.items()]
             if number is None:
                 whole.append(f"{version} {words(values['consistency'])}, {verdict(values['bias_first'])}")
@@ -142,9 +146,7 @@ def of_pairs(plots: Plots, pairs: Pairs, answers: Mapping[str, tuple[Answers, An
     if pairs.too_near:
         notes.append(f"{pairs.too_near} pairs that were drawn are left out: equal mean scores, or nearer than asked for")
     if pairs.reused:
-        notes.append(
-            "there are too few items for so many pairs: some are in several, and intervals count what pairs of one item have in common"
-        )
+        notes.append("some items are in several pairs, and intervals count what pairs of one item have in common")
     groups = Table(
         title=f"{len(pairs.pairs)} pairs, asked in both orders (shape of PerSE, table 6)",
         header=("", "version", "accuracy", "consistency", "bias first", "share"),
@@ -196,11 +198,13 @@ def of_readers(
     rows: list[Cells] = []
     beside: list[Cells] = []
     kendalls: list[str] = []
+    reach: dict[str, None] = {}
     first: FloatArray | None = None
     for version, examples in readers.items():
         same = [examples[n] for n in kept]
         values = [undefined("no items")] * len(COEFFICIENTS)
         if same:
+            reach |= dict.fromkeys(crossed_note(same))
             shared = SharedResamples.over(same, resamples=resamples, seed=seed)
             scores = np.array([expected_value(one) for n in kept if (one := given[version][n]) is not None])
             values = [shared.value(metric, [(1.0, scores)]) for metric in COEFFICIENTS]
@@ -215,7 +219,8 @@ def of_readers(
             Point(series=FOR_A_READER, x=version, metric=metric, estimate=value)
             for metric, value in zip(COEFFICIENTS, values, strict=True)
         ]
-        rows.append((version, f"{len(kept)}/{len(examples)}", *values))
+        heard = sum(one is not None and one.status is Status.OK for one in given[version])
+        rows.append((version, f"{heard}/{len(examples)}", *values))
         apart = shared.told("kendall", minus(((1.0, scores),), ((1.0, first),))) if same and first is not None else ""
         beyond = f" (minus {next(iter(readers))}: {apart})" if apart else ""
         kendalls.append(f"{version} {words(values[-1])}{beyond}")
@@ -224,6 +229,10 @@ def of_readers(
         title="Scores for readers known by one review (PerSE, figure 8)",
         header=("version", "answered", *_COEFFICIENTS),
         rows=(*rows, *beside),
-        notes=("the same readers and queries in every version, one query each, and answered in all",),
+        notes=(
+            f"values are of the same queries in every version, one of each reader: the {len(kept)} answered in every one",
+            *reach,
+        ),
     )
-    return Finding(tuple(points), (table,), f"For readers known by one review, Kendall is: {', '.join(kendalls)}.")
+    here = ON_THESE_TEXTS if any(note.startswith(OF_THESE_TEXTS) for note in reach) else ""
+    return Finding(tuple(points), (table,), f"For readers known by one review{here}, Kendall is: {', '.join(kendalls)}.")

@@ -75,7 +75,7 @@ def test_an_article_alone_is_a_title() -> None:
     assert plain_title("The") == "the"
 
 
-def test_pairs_are_apart_by_the_gap_come_once_and_use_each_item_once_while_there_are_enough() -> None:
+def test_pairs_are_apart_by_the_gap_and_come_once() -> None:
     truth = {f"i{n:02d}": 1 + n % 10 for n in range(40)}
     found = draw_pairs(truth, pairs=15, gap=1.0, seed=0)
     assert len(found.pairs) == 15 and all(abs(truth[a] - truth[b]) >= 1 for a, b in found.pairs)
