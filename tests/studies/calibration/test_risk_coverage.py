@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from reading_builders import answered, failed, pair, scored
+from reading_builders import answered, failed, pair, run_folder, scored
+from typer.testing import CliRunner
 
+from perse.commands.studies.app import app
 from perse.errors import BadInput
 from perse.evaluation.calibration.risk_coverage import by_what_is_said
 from perse.evaluation.stats.estimates import Bootstrap
@@ -199,6 +203,21 @@ def test_few_reviewers_have_no_interval_but_a_reason() -> None:
     found = risk_coverage({"j": few}, resamples=100)
     assert "undefined (few reviewers)" in found.answer
     assert all(point.estimate.interval.low is None for point in found.points)
+
+
+def test_the_command_says_of_a_run_whose_readers_chose_the_judges_weights_that_it_looks_better_than_it_is(
+    tmp_path: Path,
+) -> None:
+    examples = [scored(f"{n}", f"r{n}", 1 + n % 10) for n in range(12)]
+    run = run_folder(tmp_path / "run", examples, [answered(one.id, "5", distribution={"5": 0.5, "6": 0.5}) for one in examples])
+    manifest = json.loads((run / "manifest.json").read_text("utf-8"))
+    manifest["context"] |= {"chosen_by": 12, "profile": "another"}
+    (run / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    found = CliRunner().invoke(app, ["risk-coverage", str(run), "--resamples", "100", "--json"])
+    assert found.exception is None, found.exception
+    notes = json.loads(found.stdout)["notes"]
+    assert "run: 12 of 12 examples are of readers on whom the judge's weights were chosen" in str(notes)
+    assert not any("baselines" in note for note in notes)
 
 
 def test_judges_are_compared_on_the_items_that_all_answered() -> None:
