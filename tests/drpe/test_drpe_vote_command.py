@@ -20,7 +20,7 @@ from perse.drpe.documents import Documents
 from perse.drpe.inventing import Invented, Inventing
 from perse.drpe.reporting.roles_map import roles_map
 from perse.drpe.roles import STATIC, STATIC_OF_TEXTS, Role, manual_roles
-from perse.drpe.roles_folder import invent_roles
+from perse.drpe.roles_folder import invent_roles, read_roles
 from perse.drpe.votes.electorate import electorate
 from perse.errors import BadInput
 from perse.records import Pair, PairwiseExample, PointwiseExample, ProfileComparison, ProfileReview, example_lines
@@ -116,6 +116,9 @@ def test_of_invented_roles_those_vote_that_clustering_keeps(roles: Path) -> None
     assert [len(of_one) for of_one in found.roles.values()] == [5, 5]
     none = electorate(("static", str(roles)), DOCUMENTS, Clustering(k=0), readers=1, embed=far)
     assert none.roles["d1"] == STATIC
+    invented = sum(map(len, read_roles(roles).values()))
+    assert (found.left_out, none.left_out) == (invented - 4, invented)
+    assert electorate(("static", str(roles)), DOCUMENTS, ALL, readers=1).left_out == 0
 
 
 def test_real_readers_are_chosen_from_their_data_set(tmp_path: Path) -> None:

@@ -71,6 +71,7 @@ class Poll:
         *,
         readers: Sequence[Reader] = (),
         left_out: int = 0,
+        roles_left_out: int = 0,
         **settings: object,
     ) -> Path:
         return vote(
@@ -80,4 +81,5 @@ class Poll:
             out,
             Voting(**settings),  # type: ignore[arg-type]
             readers=readers,
+            roles_left_out=roles_left_out,
         )

@@ -51,6 +51,9 @@ def vote(
         say(f"note: for {len(who.without_invented)} documents no role was invented{left}")
     loaded = loading.load(judge)
     with shown_on(err) as on_part:
-        ask(loaded, who.documents, who.roles, out, voting, readers=who.readers, on_progress=on_part)
+        ask(
+            loaded, who.documents, who.roles, out, voting,
+            readers=who.readers, roles_left_out=who.left_out, on_progress=on_part,
+        )  # fmt: skip
     say(f"votes: {out}  next: perse drpe correlate {documents} {out}")
     show_result(vote_result(read_run(out)), medium, everything=everything)

@@ -26,6 +26,8 @@ WHOLE = "DRPE"
 """Static roles and `k` clustered ones, each in a prompt of its own: the paper's "w/o Batch Inferring"."""
 AT_RANDOM = ": as many at random"
 """Ends the name of a control: as many roles of the whole as the variant has, drawn at random for each document."""
+EVERYBODY = "`perse drpe vote DOCS --roles static --roles ROLES --clusterer none`"
+"""What makes the run that variants are counted from."""
 CURVES = ("with static roles", "without")
 """The two lines of figure 6."""
 
@@ -67,7 +69,7 @@ def ablations(run: Run, clustering: Clustering, embed: Embed, *, by: str, seed: 
         by: a field of a decision: "score", "expected" or "votes".
         seed: of the roles that are drawn at random.
     Raises:
-        BadInput: the run has no votes of a role a prompt, or no static or no invented role, or no vote has what `by` names.
+        BadInput: the run has no votes of a role a prompt, or no static or no invented role, or clustering left some out before they voted, or no vote has what `by` names.
     """
     alone = [one for one in run.ballots if one.prompting == "single" and one.role is not None and one.role.source != "reader"]
     there = roles_of(alone)
@@ -75,8 +77,11 @@ def ablations(run: Run, clustering: Clustering, embed: Embed, *, by: str, seed: 
     if not alone or "static" not in sources or not sources & {"coarse", "fine"}:
         kinds = ", ".join(sorted(sources)) or "none that is asked on its own"
         raise BadInput(
-            f"the run has roles of these kinds: {kinds}; ablations need static and invented ones, each in a prompt of its own: "
-            "`perse drpe vote DOCS --roles static --roles ROLES --clusterer none`"
+            f"the run has roles of these kinds: {kinds}; ablations need static and invented ones, each in a prompt of its own: {EVERYBODY}"
+        )
+    if run.roles_left_out:
+        raise BadInput(
+            f"clustering left out {run.roles_left_out:,} of the run's roles before they voted; ablations need the votes of all: {EVERYBODY}"
         )
     keeps, curve = _keeps(clustering, embed, manual="manual" in sources, seed=seed)
     found = {name: _variant(name, keep, run, alone, there, by=by) for name, keep in keeps.items()}

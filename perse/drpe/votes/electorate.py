@@ -31,6 +31,8 @@ class Electorate:
     """Documents for which no role was invented ..."""
     silent: tuple[str, ...] = ()
     """... and those on which, for this, nobody would vote: they are left out."""
+    left_out: int = 0
+    """Roles that clustering left out, over all documents."""
 
 
 def electorate(
@@ -69,12 +71,8 @@ def electorate(
             f"{folders[0]} has no roles for {len(lacking)} of {len(documents.documents)} documents, such as '{lacking[0]}'; give `perse drpe roles` "
             "the same file and the same --limit"
         )
-    roles = {
-        one.id: kept_roles((*standing[one.id], *invented.get(one.id, ())), clustering, embed=embed)
-        if folders
-        else standing[one.id]
-        for one in documents.documents
-    }
+    every = {name: (*of_one, *invented.get(name, ())) for name, of_one in standing.items()}
+    roles = {name: kept_roles(of_one, clustering, embed=embed) if folders else of_one for name, of_one in every.items()}
     people: tuple[Reader, ...] = ()
     if aspect is not None and not sets:
         raise BadInput("--aspect is what readers of a data set of pairs vote on; name one with --roles readers:DATASET")
@@ -92,7 +90,8 @@ def electorate(
         raise BadInput(
             "nobody votes on any document, since no role was invented; add --roles static, or invent roles with another model"
         )
-    return Electorate(heard, roles, people, tuple(name for name in roles if folders and not invented[name]), silent)
+    left_out = sum(len(every[name]) - len(of_one) for name, of_one in roles.items())
+    return Electorate(heard, roles, people, tuple(name for name in roles if folders and not invented[name]), silent, left_out)
 
 
 def _standing(names: Sequence[str], document: Document) -> tuple[Role, ...]:

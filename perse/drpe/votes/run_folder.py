@@ -33,6 +33,8 @@ BALLOTS = "ballots.jsonl"
 DOCUMENTS = "documents.jsonl"
 LEFT_OUT = "candidates_left_out"
 """In the manifest: how many people's scores left out."""
+ROLES_LEFT_OUT = "roles_left_out"
+"""There, too: how many clustering left out, over all documents."""
 ANEW = "vote again in another folder"
 
 
@@ -50,6 +52,8 @@ class Run:
     unreferenced: tuple[str, ...]
     readers: Mapping[str, int]
     """Readers who voted, and how many of the data set each stands for."""
+    roles_left_out: int = 0
+    """Roles that clustering left out, over all documents: they did not vote."""
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
@@ -72,7 +76,7 @@ def read_run(run: Path) -> Run:
         raise BadInput(f"{run} has no ballots yet; give the command that began it again")
     there = [prompting for prompting in PROMPTINGS if any(ballot.prompting == prompting for ballot in ballots)]
     judge, documents = about.get("judge", {}), read_documents(run / DOCUMENTS)
-    left_out = read_manifest(run).get("context", {}).get(LEFT_OUT)
+    left_out, roles_left_out = (read_manifest(run).get("context", {}).get(name) for name in (LEFT_OUT, ROLES_LEFT_OUT))
     if (digest := about.get("documents", {}).get("sha256")) != documents.digest:
         raise BadInput(f"{run / DOCUMENTS}: is not what was voted on ({MANIFEST} has {shortened(digest)}); {ANEW}")
     _refuse_others(run, ballots, about.get("ballots"))
@@ -86,6 +90,7 @@ def read_run(run: Path) -> Run:
         {one: read_timing(run / one / TIMING) for one in there},
         tuple(one.id for one in documents.documents if not one.references),
         readers,
+        roles_left_out if isinstance(roles_left_out, int) else 0,
     )
 
 

@@ -19,7 +19,7 @@ from perse.drpe.roles import GENERAL_PUBLIC, Role
 from perse.drpe.votes.ballots import NAMES, PAIRS, Ballots, Prompting, Voting, make_ballots
 from perse.drpe.votes.ballots import Question as Voted
 from perse.drpe.votes.readers import Reader
-from perse.drpe.votes.run_folder import ANEW, BALLOTS, DOCUMENTS, KIND, LEFT_OUT, ballot_line, read_ballots
+from perse.drpe.votes.run_folder import ANEW, BALLOTS, DOCUMENTS, KIND, LEFT_OUT, ROLES_LEFT_OUT, ballot_line, read_ballots
 from perse.errors import BadInput, RunMismatch
 from perse.files.disk import write_whole
 from perse.files.runlog import MANIFEST, RunLog, count_and_digest, make_folder, read_manifest, refuse_strangers, what_it_is
@@ -64,6 +64,7 @@ def vote(
     voting: Voting,
     *,
     readers: Sequence[Reader] = (),
+    roles_left_out: int = 0,
     on_progress: OnPart = unseen_part,
 ) -> Path:
     """Ask for all votes that `out` does not have yet.
@@ -72,6 +73,7 @@ def vote(
         documents: with the candidates that are voted on.
         roles: who votes on each document, by its id; an empty sequence, and no readers: nobody in particular.
         readers: who votes on all documents beside them.
+        roles_left_out: how many were invented and are not in `roles`, since clustering left them out; kept for `perse drpe ablate`, which needs all.
     Raises:
         BadInput: no document has a reference, or one has no entry in `roles`.
         RunMismatch: the folder was begun with another judge, other documents, roles or settings.
@@ -83,7 +85,8 @@ def vote(
             "`perse drpe roles` of the same documents"
         )
     made = make_ballots(documents.documents, roles, voting, readers)
-    identity, context = _identity(judge, documents, roles, readers, voting, made), {LEFT_OUT: documents.left_out}
+    identity = _identity(judge, documents, roles, readers, voting, made)
+    context = {LEFT_OUT: documents.left_out, ROLES_LEFT_OUT: roles_left_out}
     with RunLog(out, identity, lines=BALLOTS, context=context) as log:
         if not (out / DOCUMENTS).exists():
             write_whole(out / DOCUMENTS, "".join(one.model_dump_json() + "\n" for one in documents.documents))
