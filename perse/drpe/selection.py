@@ -56,6 +56,8 @@ class Selected:
     """Documents with too few candidates for two best and two worst ones; none of theirs is looked at."""
     tied: int
     """Documents of which the order of the file decided who is in."""
+    between: int
+    """Candidates of the documents looked at that are neither among the best nor among the worst."""
 
 
 def select(documents: Documents, *, which: Which = "extremes", dimensions: Sequence[str] = ()) -> Selected:
@@ -89,6 +91,7 @@ def select(documents: Documents, *, which: Which = "extremes", dimensions: Seque
         unscored=sum(len(document.candidates) - len(of_one) for document, of_one in scored),
         too_few=len(scored) - len(enough),
         tied=0 if which == "all" else sum(map(tied, enough)),
+        between=sum(map(len, enough)) - len(items),
     )
 
 

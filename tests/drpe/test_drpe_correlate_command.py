@@ -19,7 +19,7 @@ from vote_builders import Poll, texts_of
 from perse.drpe.correlation import published
 from perse.drpe.correlation.correlating import Correlations, correlate, least_p
 from perse.drpe.correlation.of_many import of_many
-from perse.drpe.correlation.said import of_least_p
+from perse.drpe.correlation.said import of_least_p, of_selection
 from perse.drpe.correlation.telling import answer, best_of
 from perse.drpe.documents import read_documents
 from perse.drpe.selection import select
@@ -206,6 +206,26 @@ def test_runs_stand_above_the_metrics_and_by_their_folders_names(docs: Path, tmp
     pooled = next(one for one in result.tables if one.title == "Pooled")
     assert [row[0] for row in pooled.rows][:2] == ["mine votes, single", "plain votes, single"] and pooled.breaks == (2,)
     assert not any(table.title.startswith("By wording") for table in result.tables)
+
+
+@pytest.mark.slow
+def test_candidates_that_a_run_voted_on_for_peoples_scores_are_not_called_all(docs: Path, tmp_path: Path) -> None:
+    extremes = {item.key for item in select(read_documents(docs)).items}
+    voted = [
+        one.model_copy(update={"candidates": tuple(each for each in one.candidates if (one.id, each.system) in extremes)})
+        for one in read_documents(docs).documents
+    ]
+    run = Poll().vote(tmp_path / "mine", voted, (), left_out=28)
+    every, few = (result_of(docs, run, "--candidates", which) for which in ("all", "extremes"))
+    assert every.details["compared"] == few.details["compared"] == 56
+    assert "Candidates of mine are the 2 best and 2 worst of each document by people's own scores" in every.answer
+    assert "Candidates of" not in few.answer and any("without the 28 between" in note for note in few.notes)
+
+
+@pytest.mark.parametrize(("number", "said"), [(4, "as published; there are none between"), (6, "without the 4 between, ")])
+def test_those_between_are_missed_only_where_there_are_some(number: int, said: str) -> None:
+    grades = {f"M{n}": float(n) for n in range(number)}
+    assert said in of_selection(select(documents(graded("a", grades), graded("b", grades))))[0]
 
 
 @pytest.mark.slow

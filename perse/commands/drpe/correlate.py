@@ -65,7 +65,7 @@ def correlate(
     """
     from perse.drpe.correlation.baselines import baselines as computed
     from perse.drpe.correlation.correlating import correlate as correlated
-    from perse.drpe.correlation.run_scores import methods_of, of_wordings
+    from perse.drpe.correlation.run_scores import methods_of, of_extremes, of_wordings
     from perse.drpe.correlation.telling import correlate_result
     from perse.drpe.correlation.wordings import over_wordings
     from perse.drpe.documents import read_documents
@@ -91,4 +91,5 @@ def correlate(
         name: over_wordings(selected, each, resamples=resamples, seed=seed) for name, each in of_wordings(runs or []).items()
     }
     wordings = {name: one for name, one in asked.items() if one is not None}
-    show_result(correlate_result(found, beside, wordings), medium, everything=everything)
+    of_whom = of_extremes(runs or []) if candidates == "all" else ""  # else a note says it
+    show_result(correlate_result(found, beside, wordings, of_whom=of_whom), medium, everything=everything)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from perse.drpe.selection import Item, Key, Selected
-from perse.drpe.votes.run_folder import Run, read_run
+from perse.drpe.selection import BEST, WORST, Item, Key, Selected
+from perse.drpe.votes.run_folder import LEFT_OUT, Run, read_run
 from perse.drpe.votes.scoring import decisions, scores_by_name
 from perse.errors import BadInput
+from perse.files.runlog import read_manifest
 
 
 def methods_of(runs: Sequence[Path], selected: Selected | None) -> dict[str, Mapping[Key, float | None]]:
@@ -28,6 +29,17 @@ def methods_of(runs: Sequence[Path], selected: Selected | None) -> dict[str, Map
             if any(value is not None for value in scores.values()):
                 found[name] = scores
     return found
+
+
+def of_extremes(runs: Sequence[Path]) -> str:
+    """That runs voted on candidates which were chosen by the scores they are then held against; a sentence, or nothing."""
+    names = [folder.name for folder in runs if read_manifest(folder).get("context", {}).get(LEFT_OUT)]
+    if not names:
+        return ""
+    return (
+        f"Candidates of {' and '.join(names)} are the {BEST} best and {WORST} worst of each document by people's own scores, and these alone are compared, which makes "
+        "correlations as a rule higher than over all (perse drpe vote --candidates all)."
+    )
 
 
 def _refuse_other_texts(folder: Path, run: Run, items: Sequence[Item]) -> None:

@@ -57,10 +57,12 @@ def of_selection(selected: Selected) -> list[str]:
     """Which candidates were looked at."""
     said = []
     if selected.which == "extremes":
-        said.append(
-            f"candidates: the {BEST} best and {WORST} worst of each document by people's mean, as published; without those between, correlations are higher than over all, and "
-            "systems' means are of other documents each (--candidates all has neither)"
+        between = (
+            f"without the {selected.between:,} between, correlations are as a rule higher than over all, and systems' means are of other documents each"
+            if selected.between
+            else "there are none between"
         )
+        said.append(f"candidates: the {BEST} best and {WORST} worst of each document by people's mean, as published; {between}")
         if selected.tied:
             said.append(
                 f"in {selected.tied} of {selected.documents} documents candidates with the same mean were in and out: the order of the file decided"

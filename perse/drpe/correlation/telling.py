@@ -25,13 +25,23 @@ _ALIKE = 1e-9
 
 
 def correlate_result(
-    found: Correlations, baselines: Baselines | None, wordings: Mapping[str, OverWordings] | None = None
+    found: Correlations,
+    baselines: Baselines | None,
+    wordings: Mapping[str, OverWordings] | None = None,
+    *,
+    of_whom: str = "",
 ) -> Result:
-    """Everything that `found` says; `baselines`, if they were computed; `wordings` of runs that were asked in several."""
+    """Everything that `found` says.
+
+    Args:
+        baselines: if they were computed.
+        wordings: of runs that were asked in several.
+        of_whom: which candidates the runs voted on, if not on all that were selected (`of_extremes`).
+    """
     return Result(
         name=DRPE_CORRELATE,
         asks=ASKS,
-        answer=answer(found),
+        answer="\n".join(filter(None, (answer(found), of_whom))),
         tables=(
             _pooled(found, baselines),
             _level(found, "within", baselines),

@@ -15,15 +15,14 @@ from perse.drawing.figure import Figure
 from perse.drpe.clustering import Embed
 from perse.drpe.correlation.baselines import Baselines
 from perse.drpe.correlation.correlating import Correlations, Scores, correlate
-from perse.drpe.correlation.run_scores import methods_of
+from perse.drpe.correlation.run_scores import methods_of, of_extremes
 from perse.drpe.correlation.telling import correlate_result
 from perse.drpe.diversity import OfDocument
-from perse.drpe.documents import Documents
 from perse.drpe.reporting.candidates import Candidates, pack_candidates
 from perse.drpe.reporting.figures import agreement, by_role_figure
 from perse.drpe.reporting.roles_map import roles_map
 from perse.drpe.roles import Role, static_roles
-from perse.drpe.selection import BEST, WORST, Selected, select
+from perse.drpe.selection import Selected, select
 from perse.drpe.votes.ballots import NAMES, Prompting
 from perse.drpe.votes.by_role import ByRole, by_role
 from perse.drpe.votes.run_folder import Run, read_run
@@ -97,11 +96,11 @@ def write_report(
     ours = methods_of(runs, chosen)
     found = _held(chosen, {**ours, **(baselines.scores if baselines else {})}, resamples=resamples, seed=seed)
     voted = vote_result(run)
-    agreed = correlate_result(found, baselines) if isinstance(found, Correlations) else None
+    agreed = correlate_result(found, baselines, of_whom=of_extremes(runs)) if isinstance(found, Correlations) else None
     groups = {
         prompting: by_role(run.ballots, run.answers, prompting, resamples=resamples, seed=seed) for prompting in run.answers
     }
-    result = _result(voted, agreed, groups, of_whom=_of_whom(run.documents))
+    result = _result(voted, agreed, groups)
     first = next(iter(groups.values()), ())
     figures = (
         by_role_figure(first),
@@ -169,23 +168,12 @@ def refuse_strangers(out: Path) -> None:
     refuse_other(out, result=DRPE_REPORT, what="report of a vote")
 
 
-def _of_whom(documents: Documents) -> str:
-    """That candidates were chosen by the scores that they are then held against."""
-    if not documents.left_out:
-        return ""
-    there = sum(len(one.candidates) for one in documents.documents)
-    return (
-        f"These are {there} of {there + documents.left_out} candidates, the {BEST} best and {WORST} worst of each document by people's own scores, which makes correlations "
-        "higher than over all (perse drpe vote --candidates all)."
-    )
-
-
-def _result(voted: Result, agreed: Result | None, groups: Mapping[Prompting, Sequence[ByRole]], *, of_whom: str) -> Result:
+def _result(voted: Result, agreed: Result | None, groups: Mapping[Prompting, Sequence[ByRole]]) -> Result:
     """Votes and agreement as one."""
     return Result(
         name=DRPE_REPORT,
         asks=f"{voted.asks}{f' {agreed.asks}' if agreed else ''}",
-        answer="\n".join(filter(None, (voted.answer, *([agreed.answer, of_whom] if agreed else [])))),
+        answer="\n".join((voted.answer, *([agreed.answer] if agreed else []))),
         tables=(*_tables_of_roles(groups), *voted.tables, *(agreed.tables if agreed else ())),
         notes=(*voted.notes, *(agreed.notes if agreed else ())),
         details={"votes": voted.details, "people": agreed.details if agreed else None},

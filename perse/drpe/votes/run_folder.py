@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,7 @@ def read_run(run: Path) -> Run:
         raise BadInput(f"{run} has no ballots yet; give the command that began it again")
     there = [prompting for prompting in PROMPTINGS if any(ballot.prompting == prompting for ballot in ballots)]
     judge, documents = about.get("judge", {}), read_documents(run / DOCUMENTS)
-    left_out, roles_left_out = (read_manifest(run).get("context", {}).get(name) for name in (LEFT_OUT, ROLES_LEFT_OUT))
+    roles_left_out = read_manifest(run).get("context", {}).get(ROLES_LEFT_OUT)
     if (digest := about.get("documents", {}).get("sha256")) != documents.digest:
         raise BadInput(f"{run / DOCUMENTS}: is not what was voted on ({MANIFEST} has {shortened(digest)}); {ANEW}")
     _refuse_others(run, ballots, about.get("ballots"))
@@ -84,7 +84,7 @@ def read_run(run: Path) -> Run:
     return Run(
         "+".join(one for one in (judge.get("model"), judge.get("adapter")) if one and isinstance(one, str)) or "?",
         about.get("settings", {}),
-        replace(documents, left_out=left_out) if isinstance(left_out, int) else documents,
+        documents,
         ballots,
         {one: _votes(run / one / JUDGEMENTS) for one in there},
         {one: read_timing(run / one / TIMING) for one in there},
