@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 from vote_builders import CLERK, SAILOR
 
+from perse.drpe.documents import Documents
 from perse.drpe.roles import Role
 from perse.drpe.votes.ballots import Ballot, Prompting
+from perse.drpe.votes.run_folder import Run
 from perse.drpe.votes.scoring import Decision, confidence, decisions
+from perse.drpe.votes.telling import vote_result
 from perse.judgement import Judgement, Status, Tokens
 
 
@@ -119,3 +122,13 @@ def test_several_references_are_averaged() -> None:
     found = decided(ballots, one, judgement("two", 0.9))
     weight = confidence(one)
     assert weight is not None and found.score == pytest.approx(weight / 2)
+
+
+def test_a_score_that_lacks_for_a_vote_is_not_said_to_lack_for_the_judges_words() -> None:
+    both = [ballot("second", role=None), ballot("first", candidate="A", role=None)]
+    answers: Mapping[Prompting, Mapping[str, Judgement]] = {
+        "single": {"second": judgement("second"), "first": unparsed("first")}
+    }
+    run = Run("J", {"orders": 2}, Documents(()), tuple(both), answers, {"single": (0, 0.0)}, (), {})
+    notes = " ".join(vote_result(run).notes)
+    assert "1 decision has no score: in some order or wording" in notes and "it is not known how probable" not in notes

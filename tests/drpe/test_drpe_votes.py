@@ -10,7 +10,7 @@ from builders import KINDS, tiny_llama
 from hypothesis import given
 from hypothesis import strategies as st
 from kills import Script, check_nothing_lost
-from vote_builders import CLERK, ROLES, SAILOR, Poll, Said, document, texts_of, usual
+from vote_builders import CLERK, ROLES, SAILOR, Poll, Said, all_for, document, texts_of, usual
 
 from perse.answering.base import JudgeSettings
 from perse.drpe.roles import Role
@@ -83,7 +83,31 @@ def test_a_candidate_that_is_the_reference_is_not_asked_about(tmp_path: Path) ->
     run = read_run(poll.vote(tmp_path / "run", [document(candidates=("Ferry 1  sails AGAIN.", "It sank."))]))
     assert len(poll.asked) == 4
     assert [one.same for one in run.decisions] == [True, False]
-    assert "1 candidates are the reference itself" in " ".join(vote_result(run).notes)
+    assert "1 candidate is a reference itself" in " ".join(vote_result(run).notes)
+
+
+@pytest.mark.parametrize(
+    ("references", "decided", "asked"), [(("It sank.",), 1, 4), (("Ferry 1 sails again.", "It sank."), 2, 12)]
+)
+def test_what_is_told_of_votes_is_of_those_that_were_asked_for(
+    references: tuple[str, ...], decided: int, asked: int, tmp_path: Path
+) -> None:
+    def never_for_the_candidate(message: str, seed: int) -> Said:
+        first, second = texts_of(message)
+        return all_for("B" if second == references[0] or first == "It sails." else "A", message)
+
+    given = document(references=references)
+    run = read_run(Poll(never_for_the_candidate).vote(tmp_path / "run", [given], prompting=("single", "batch"), references=2))
+    result = vote_result(run)
+    assert result.answer.count("Of a candidate's votes 0% are for it") == 2
+    votes, _, beside, systems = result.tables
+    assert [row[1:3] for row in votes.rows] == [(str(decided), f"{asked} of {asked}")] * 2
+    assert beside.rows[2][:2] == ("votes", str(decided)) and len(systems.rows) == 2 * decided
+
+
+def test_where_every_candidate_is_the_reference_nobody_was_asked(tmp_path: Path) -> None:
+    run = read_run(Poll().vote(tmp_path / "run", [document(candidates=("Ferry 1 sails again.",))]))
+    assert vote_result(run).answer == "With a role a prompt nobody was asked, since every candidate is a reference itself."
 
 
 def test_one_vote_that_cannot_be_read_costs_no_other(tmp_path: Path) -> None:

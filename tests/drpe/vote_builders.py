@@ -44,7 +44,11 @@ def texts_of(message: str) -> tuple[str, str]:
 
 def usual(message: str, seed: int = 0) -> Said:
     """Everybody votes for whatever does not say "sank", and for A if neither does."""
-    side = "B" if "sank" in texts_of(message)[0] else "A"
+    return all_for("B" if "sank" in texts_of(message)[0] else "A", message)
+
+
+def all_for(side: str, message: str) -> str:
+    """Everybody who is asked votes for that text."""
     numbers = re.findall(r"(?m)^\[User (\d+)\]", message)
     if not numbers:
         return f"Reason: so it is.\nVote: Text {side}"

@@ -11,7 +11,7 @@ import numpy as np
 from perse.drpe.votes.ballots import NAMES, Prompting
 from perse.drpe.votes.readership import Readership, readership
 from perse.drpe.votes.run_folder import Run
-from perse.drpe.votes.scoring import Decision
+from perse.drpe.votes.scoring import Decision, confidence, decisions
 from perse.evaluation.stats.correlation import kendall
 from perse.judgement import Judgement
 from perse.results.result import Cell, Result, Table
@@ -22,8 +22,9 @@ FEWEST_TEXTS = 10
 
 
 def vote_result(run: Run) -> Result:
-    """Everything that a run says so far."""
-    by = {prompting: [one for one in run.decisions if one.prompting == prompting] for prompting in run.answers}
+    """Everything that a run says so far; means are of votes that were asked for, none of those that are taken for granted."""
+    asked = decisions([one for one in run.ballots if one.judgement is not None], run.answers)
+    by = {prompting: [one for one in asked if one.prompting == prompting] for prompting in run.answers}
     readers = readership(run.ballots, run.answers, tuple(run.readers)) if run.readers else None
     return Result(
         name=DRPE_VOTE,
@@ -68,9 +69,11 @@ def vote_result(run: Run) -> Result:
 
 
 def _answer(prompting: Prompting, found: Sequence[Decision]) -> str:
-    votes = [one.votes for one in found if one.votes is not None and not one.same]
+    votes = [one.votes for one in found if one.votes is not None]
     asked = sum(one.asked for one in found)
     answered = sum(one.answered for one in found)
+    if not asked:
+        return f"With {NAMES[prompting]} nobody was asked, since every candidate is a reference itself."
     if not votes:
         return f"With {NAMES[prompting]} none of {asked:,} votes came back."
     turned = [one.turned for one in found if one.turned is not None]
@@ -83,11 +86,10 @@ def _shown(values: Sequence[float | None], form: str) -> str:
     return format(fmean(known), form) if known else "-"
 
 
-def _votes(prompting: Prompting, given: Sequence[Decision]) -> tuple[Cell, ...]:
-    found = [one for one in given if not one.same]
+def _votes(prompting: Prompting, found: Sequence[Decision]) -> tuple[Cell, ...]:
     return (
         NAMES[prompting],
-        f"{len(given):,}",
+        f"{len(found):,}",
         f"{sum(one.answered for one in found):,} of {sum(one.asked for one in found):,}",
         _shown([one.votes for one in found], ".0%"),
         _shown([one.expected for one in found], ".3f"),
@@ -99,8 +101,7 @@ def _votes(prompting: Prompting, given: Sequence[Decision]) -> tuple[Cell, ...]:
 
 def _cost(prompting: Prompting, found: Sequence[Decision], run: Run) -> tuple[Cell, ...]:
     said: list[Judgement] = list(run.answers[prompting].values())
-    decided = sum(not one.same for one in found)
-    timed, seconds = run.seconds[prompting]
+    decided, (timed, seconds) = len(found), run.seconds[prompting]
 
     def each(part: str) -> str:
         return f"{sum(getattr(one.tokens, part) for one in said) / decided:,.0f}" if decided else "-"
@@ -225,7 +226,7 @@ def _systems(by: dict[Prompting, list[Decision]]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for prompting, found in by.items():
         for system in dict.fromkeys(one.system for one in found):
-            mine = [one for one in found if one.system == system and not one.same]
+            mine = [one for one in found if one.system == system]
             rows.append(
                 (
                     system,
@@ -253,9 +254,11 @@ def _notes(run: Run, by: dict[Prompting, list[Decision]]) -> tuple[str, ...]:
         told = ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)
         if told:
             said.append(f"{NAMES[prompting]}: without a vote: {told}; they are counted, and no vote is guessed for them")
-    if same := {one.key for found in by.values() for one in found if one.same}:
+    if same := {(one.document, one.system) for one in run.ballots if one.judgement is None}:
+        are = "candidate is a reference itself" if len(same) == 1 else "candidates are references themselves"
         said.append(
-            f"{len(same):,} candidates are the reference itself: nobody was asked, half of the roles are taken to vote for them, with the run's mean confidence; they are in no mean above"
+            f"{len(same):,} {are}, beside which nobody was asked about them: in scores that are held against people's half of the roles are taken to vote for them, with the "
+            "run's mean confidence; what is told of votes is of those that were asked for"
         )
     if len(wordings := {one.wording for one in run.ballots}) > 1:
         of_readers = "; real readers are asked in one" if run.readers else ""
@@ -266,8 +269,18 @@ def _notes(run: Run, by: dict[Prompting, list[Decision]]) -> tuple[str, ...]:
         said.append(
             "asked in one order, as published, with the reference first: a lean towards a place stays in the votes, and cannot be seen"
         )
-    if any(one.score is None and one.votes is not None for found in by.values() for one in found):
+    lacking = sum(one.score is None and one.votes is not None for found in by.values() for one in found)
+    if lacking and any(_unsure(one) for of_one in run.answers.values() for one in of_one.values()):
         said.append(
             "there is no score where no reason is written (readers known by comparisons) or it is not known how probable the judge's words were (of a server that is asked in words it is not read)"
         )
+    elif lacking:
+        said.append(
+            f"{lacking:,} {'decision has' if lacking == 1 else 'decisions have'} no score: in some order or wording, or beside some reference, no vote came back"
+        )
     return tuple(said)
+
+
+def _unsure(vote: Judgement) -> bool:
+    """Whether it is a vote of which the confidence is not known."""
+    return vote.label is not None and confidence(vote) is None
