@@ -27,7 +27,7 @@ Method = Literal["kmeans", "dbscan", "none"]
 Among = Literal["dynamic", "all"]
 
 Special = Literal["", "few", "alike", "noise"]
-"""few: there are fewer roles than k, and all are kept. alike: fewer different roles than k, and one of each kind is kept. noise: DBSCAN found no two roles alike,
+"""few: there are fewer roles than k, and all are kept. alike: fewer different roles than k, and one of each kind is kept. noise: DBSCAN found no cluster,
 and all are kept."""
 
 Vectors = npt.NDArray[np.float64]

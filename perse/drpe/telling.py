@@ -135,7 +135,7 @@ def _notes(invented: Sequence[Invented], found: Sequence[OfDocument], clustering
                 special["alike"],
             ),
             (
-                f"of {_number(special['noise'], 'document')} DBSCAN finds no two roles within {clustering.eps:g} of each other, only noise: all are kept",
+                f"of {_number(special['noise'], 'document')} DBSCAN finds no role that has {_number(clustering.min_samples - 1, 'other')} within {clustering.eps:g} of it, only noise: all are kept",
                 special["noise"],
             ),
             (f"without any invented role, so that only static ones vote: {without}", without),

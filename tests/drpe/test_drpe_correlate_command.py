@@ -328,6 +328,14 @@ def test_a_lower_correlation_that_is_shown_is_named_where_the_highest_is_not() -
     )
 
 
+def test_of_a_single_method_p_stands_beside_an_interval_that_leaves_out_0_where_it_is_not_shown_to_agree() -> None:
+    found = correlations({"only": agreeing(0.2, 0.05)}, {("only", "pooled"): 0.084})
+    assert answer(found) == (
+        "only is not shown to agree with people over 40 candidates of 10 documents: its pooled Pearson correlation is 0.200 [0.050, 0.900] "
+        "(p of so many = 0.084: one that has nothing to do with people may come to as much)."
+    )
+
+
 def test_the_highest_of_eight_that_know_nothing_is_not_said_to_agree_most() -> None:
     # Chosen of eight methods of noise, of which one has an interval above 0: as the highest of so many it is nothing much.
     people, document = np.random.default_rng(3).normal(size=80), np.repeat(np.arange(20), 4)

@@ -289,8 +289,10 @@ def test_readers_who_agree_and_lean_unequally_are_not_said_to_have_tastes_alone(
     assert found.taste_shown
     low, high = sorted(found.lean(name) or 0.0 for name in names)[:: len(names) - 1]
     said = _of_readers(found)
-    assert "% who votes for which text, and" in said and "Who votes for which text is taste, and also that readers" in said
+    assert "% who votes for which text, and" in said and "Who votes for which text may come of taste, or of readers" in said
     assert said.endswith(f"a vote for it is higher by {low:+.2f} to {high:+.2f}, by reader.") and abs(low) < 0.05 and high > 0.7
+    even = replace(found, orders={text: dict.fromkeys(names, 0.004 * (-1) ** n) for n, text in enumerate(orders)})
+    assert _of_readers(even).endswith("where a text stands first, a vote for it is higher by +0.00 for every reader.")
 
 
 def test_readers_who_all_vote_for_one_place_are_not_said_to_have_voted_on_too_few_texts() -> None:

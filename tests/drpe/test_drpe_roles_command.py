@@ -125,8 +125,10 @@ def test_what_is_special_about_documents_is_said_in_a_sentence() -> None:
     result = told([few, none], Clustering())
     assert any("of 2 documents fewer roles than k = 4 were invented: all are kept" in note for note in result.notes)
     assert any("only static ones vote: b" in note for note in result.notes)
-    noise = told([few], Clustering(method="dbscan"))
-    assert any("DBSCAN finds no two roles within 0.5 of each other, only noise: all are kept" in note for note in noise.notes)
+    for number, others in ((2, "1 other"), (3, "2 others")):
+        noise = told([few], Clustering(method="dbscan", min_samples=number))
+        said = f"DBSCAN finds no role that has {others} within 0.5 of it, only noise: all are kept"
+        assert any(said in note for note in noise.notes)
     alike = told([Invented(id="a", roles=tuple(role("A") for _ in range(6)))], Clustering())
     assert any("repeat each other word for word" in note for note in alike.notes)
     failures = next(table for table in result.tables if table.title == "What was not as it should be")

@@ -85,7 +85,7 @@ def answer(found: Correlations) -> str:
     others = [name for name in found.rows if name != best]
     if not found.agrees(best):
         if not others:
-            return f"{best} is not shown to agree with people {over}: its pooled Pearson correlation is {in_words(of)}."
+            return f"{best} is not shown to agree with people {over}: its pooled Pearson correlation is {in_words(of)}{_as_highest(found, best)}."
         highest = f"the highest pooled Pearson correlation, that of {best}, is {in_words(of)}{_as_highest(found, best)}"
         if agree := [name for name in others if found.agrees(name)]:
             return f"Of {over.removeprefix('over ')} {highest} and not shown to be above 0; that of {_listed(agree)} is."
@@ -117,10 +117,12 @@ def answer(found: Correlations) -> str:
 
 
 def _as_highest(found: Correlations, best: str) -> str:
-    """That the highest of so many is above 0 by its own interval alone; or nothing."""
+    """That the highest of so many, or the only one, is above 0 by its own interval alone; or nothing."""
     p = found.of_many.get((best, "pooled"))
     if p is None or not found.rows[best].mean["pooled"]["pearson"].above_zero:
         return ""
+    if len(found.rows) == 1:
+        return f" (p of so many = {p_shown(p)}: one that has nothing to do with people may come to as much)"
     return f" (as the highest of {len(found.rows)} p = {p_shown(p)}: so many that have nothing to do with people may come to as much)"
 
 

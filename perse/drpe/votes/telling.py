@@ -163,9 +163,11 @@ def _not_taste(found: Readership) -> str:
     if not leans:
         return ""
     what = "a vote for it" if found.probable else "the share of votes for it"
+    low, high = (f"{end:+.2f}" for end in (min(leans), max(leans)))
+    higher = f"{low} for every reader" if low == high else f"{low} to {high}, by reader"
     return (
-        f" Who votes for which text is taste, and also that readers are sure of their votes, or lean to a place, to different degrees: where a text stands first, "
-        f"{what} is higher by {min(leans):+.2f} to {max(leans):+.2f}, by reader."
+        " Who votes for which text may come of taste, or of readers being sure of their votes, or leaning to a place, to different degrees: where a text stands first, "
+        f"{what} is higher by {higher}."
     )
 
 
