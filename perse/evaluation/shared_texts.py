@@ -17,7 +17,7 @@ from perse.evaluation.stats.correlation import IntArray
 from perse.evaluation.stats.intervals import FEWEST_TEXTS
 from perse.evaluation.stats.results import Drawn, Resample
 from perse.identity import text_key
-from perse.records import Example, PairwiseExample, PointwiseExample
+from perse.records import Example, PairwiseExample, PointwiseExample, chooses
 
 OF_THESE_TEXTS = "intervals are of these texts alone"
 """Starts the note of a table whose readers share texts that are not resampled: another draw of texts could say otherwise."""
@@ -70,8 +70,7 @@ def several_readers(examples: Sequence[Example]) -> str | None:
     shared = [count for count in counts if count > 1]
     if not shared:
         return None
-    what = "pairs of texts" if all(isinstance(one, PairwiseExample) for one in examples) else "texts"
-    return f"{len(shared)} of {len(counts)} {what} were judged by several readers (at most {max(shared)})"
+    return f"{len(shared)} of {len(counts)} {_pairs_or_texts(examples)} were judged by several readers (at most {max(shared)})"
 
 
 def texts_in_several_pairs(examples: Sequence[Example]) -> str | None:
@@ -86,15 +85,9 @@ def texts_in_several_pairs(examples: Sequence[Example]) -> str | None:
 
 def crossed(examples: Sequence[Example], *, two_way: bool) -> list[str]:
     """The note about texts with several readers or pairs; it starts with `OF_THESE_TEXTS` where intervals do not speak of other texts."""
-    said = "; ".join(one for one in (several_readers(examples), texts_in_several_pairs(examples)) if one)
-    number = int(works(examples).max()) + 1
-    what = "groups of pairs that have texts in common" if texts_in_several_pairs(examples) else "texts"
     if two_way:
-        few = "" if _enough(examples) else f"; so few {what} give no interval that holds for others"
-        return [
-            f"two-way: reviewers and {number} {what} are both resampled{f', since {said}' if said else ''}{few}; between reviewers by "
-            "reviewers alone"
-        ]
+        return [both_drawn(examples) if chooses(examples) else f"{both_drawn(examples)}; between reviewers by reviewers alone"]
+    said, what = _said(examples), _what(examples)
     if not said:
         return []
     if not _shared(examples):
@@ -105,6 +98,33 @@ def crossed(examples: Sequence[Example], *, two_way: bool) -> list[str]:
             "of other texts nothing is said"
         ]
     return [f"{OF_THESE_TEXTS}: {said}; `--resample two-way` gives intervals that hold for other texts, too"]
+
+
+def both_drawn(examples: Sequence[Example]) -> str:
+    """What intervals know of texts that are drawn beside the reviewers. Of pairs all are of shares, which are exact."""
+    said, what, number = _said(examples), _what(examples), int(works(examples).max()) + 1
+    known = (
+        f"intervals count how answers of one reviewer, and answers about one of {number} {what}, go together"
+        if chooses(examples)
+        else f"reviewers and {number} {what} are both resampled"
+    )
+    few = "" if _enough(examples) else f"; so few {what} give no interval that holds for others"
+    return f"two-way: {known}{f', since {said}' if said else ''}{few}"
+
+
+def _said(examples: Sequence[Example]) -> str:
+    return "; ".join(one for one in (several_readers(examples), texts_in_several_pairs(examples)) if one)
+
+
+def _what(examples: Sequence[Example]) -> str:
+    """What `works` counts."""
+    if texts_in_several_pairs(examples):
+        return "groups of pairs that have texts in common"
+    return _pairs_or_texts(examples)
+
+
+def _pairs_or_texts(examples: Sequence[Example]) -> str:
+    return "pairs of texts" if all(isinstance(one, PairwiseExample) for one in examples) else "texts"
 
 
 def shown_elsewhere(examples: Sequence[Example]) -> list[str]:

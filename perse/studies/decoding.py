@@ -42,6 +42,7 @@ from perse.studies.frame.summarizing import (
     undefined,
     words,
 )
+from perse.studies.frame.unanswered import coverage
 
 ASKS = "Which way to read the judge's answer agrees best with the readers, and what does it cost?"
 
@@ -198,10 +199,11 @@ def _result(
             ),
         ),
         notes=(
-            f"{len(kept)} of {len(asked)} items stand behind each value: those that every pass answered",
+            f"{len(kept)} of {len(asked)} items stand behind each value: those that have an answer in every pass that has any",
+            *coverage(answers),
             *crossed_note(kept),
             f"sampled at temperature {asking.settings.temperature:g}; one sample is the mean over {len(sampled)} passes of what the paper "
-            "does once, and sd their standard deviation",
+            "does once at 0.8, and sd their standard deviation",
             f"score alone: the question {alone}, without a review",
             "the highest of several ways is chosen after looking, so its value is a little too high",
             *((TIES,) if main == "kendall" and any(way.name.endswith("expected") for way in ways) else ()),
@@ -245,4 +247,4 @@ def _answer(shared: SharedResamples, ways: Sequence[Way], metric: str) -> str:
         ahead = shared.told(metric, minus(mean_of(best.passes), mean_of(second.passes)))
         return f"{said} Minus the next, {second.name}, and flattered by the choice of the highest of {len(known)}: {ahead}."
     ahead = shared.told(metric, minus(mean_of(best.passes), mean_of(paper.passes)))
-    return f"{said} Minus one sampled label, as the paper reads it, and flattered by the choice of the highest of {len(known)}: {ahead}."
+    return f"{said} Minus one sampled label, as the paper reads it (which samples at 0.8), and flattered by the choice of the highest of {len(known)}: {ahead}."

@@ -56,7 +56,8 @@ def test_pairs_of_many_stories_get_an_interval_that_holds_for_other_stories() ->
     found = evaluate(examples, right, train=None, resamples=300)
     assert found.resample == "two-way"
     [note] = [note for note in found.notes if "two-way" in note]
-    assert "reviewers and 20 groups of pairs that have texts in common are both resampled" in note
+    assert "answers of one reviewer, and answers about one of 20 groups of pairs that have texts in common, go together" in note
+    assert "resampled" not in note and "between reviewers" not in note, "an interval of a share is exact"
     assert "60 of 60 texts stand in several pairs (at most 2)" in note
     assert not any("these texts alone" in said for said in (*found.notes, *found.verdict))
     # As if each pair were the story that it belongs to.

@@ -71,6 +71,17 @@ def test_a_judge_in_words_is_told_to_be_the_highest_of_the_four_ways_that_there_
     assert "the highest of 4" in answer
 
 
+def test_what_no_pass_answered_is_noted_and_not_counted_among_those_that_all_answered(readers: Path, tmp_path: Path) -> None:
+    def alone(message: str, seed: int) -> str:
+        return "[Score] 5" if "[Review]" not in message.rpartition("[New plot]")[2] else "cut off"
+
+    one = asking(readers, limit=12, settings=JudgeSettings(max_new_tokens=8, temperature=0.3))
+    notes = decoding(one, tmp_path, passes=2, load=scripted(alone)).notes
+    assert notes[0] == "12 of 12 items stand behind each value: those that have an answer in every pass that has any"
+    assert {f"{arm}: 0 of 12 answered (12 unparsed)" for arm in ("greedy", "sampled1", "sampled2")} <= {*notes}
+    assert any("at temperature 0.3; " in note and "what the paper does once at 0.8" in note for note in notes)
+
+
 def test_ways_that_are_exactly_as_high_are_all_named_and_none_is_ahead(readers: Path, tmp_path: Path) -> None:
     answer = decoding(asking(readers, limit=12), tmp_path, passes=2, load=scripted(average)).answer
     assert answer.startswith(
@@ -115,4 +126,6 @@ def test_the_highest_way_is_held_against_the_next_where_it_is_the_papers_own(rea
     """A maximum of several ways is a little too high: whether it differs from the next is said with an interval."""
     scripts = scripted(lambda message, seed: f"[Review] so\n[Score] {1 + (len(message) + (seed % 3)) % 10}")
     answer = decoding(asking(readers, limit=12), tmp_path, passes=2, load=scripts).answer
-    assert answer.count("Minus ") == 1 and (", as the paper reads it, and flattered" in answer or "Minus the next, " in answer)
+    assert answer.count("Minus ") == 1 and (
+        ", as the paper reads it (which samples at 0.8), and flattered" in answer or "Minus the next, " in answer
+    )

@@ -69,6 +69,10 @@ def test_where_one_k_fails_at_everything_the_others_keep_their_values(readers: P
     assert point(result, "script", "3").estimate.value is not None
     (gain,) = [row for row in result.tables[1].rows if row[0] == "script"]
     assert "undefined (no value of script at 0: nothing was answered)" in str(gain[2])
+    assert (
+        result.notes[0]
+        == "60 of 60 items stand behind each value: those that have an answer under every condition that has any"
+    )
 
 
 def test_few_readers_have_values_without_intervals(readers: Path, tmp_path: Path) -> None:
@@ -84,6 +88,16 @@ def test_pairs_have_a_curve_of_accuracy(couples: Path, tmp_path: Path) -> None:
     result = k_curve(asking(couples), tmp_path, load=scripted(first))
     assert {p.metric for p in result.points} == {"accuracy"} and {p.x for p in result.points} == {"0", "1", "2"}
     assert {p.series for p in result.points} == {"script", "copy the example", "random"}
+
+
+def test_pairs_that_were_not_answered_are_not_left_out_of_those_behind_a_value(couples: Path, tmp_path: Path) -> None:
+    def some(message: str, seed: int) -> str:
+        return "Plot A" if len(message) % 3 else "hm"
+
+    notes = k_curve(asking(couples), tmp_path, ks=[0, 1], load=scripted(some)).notes
+    assert any("unparsed" in note for note in notes)
+    assert notes[0].endswith(": those asked under every condition; one that was not answered is a wrong one")
+    assert notes[0].startswith(f"{len(asking(couples).open().shown().examples)} of ")
 
 
 def test_pairs_of_which_none_was_answered_have_no_value_and_no_difference(couples: Path, tmp_path: Path) -> None:

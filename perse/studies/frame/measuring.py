@@ -6,7 +6,6 @@ from the profiles that are shown there.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -17,7 +16,7 @@ from perse.evaluation.differences import as_coarse, labels_alone
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.significance import holm
 from perse.judgement import Status
-from perse.records import Example
+from perse.records import Example, chooses
 from perse.results.result import Cell, Estimate, Point, Table
 from perse.studies.frame.arms import Answers
 from perse.studies.frame.summarizing import (
@@ -37,6 +36,7 @@ from perse.studies.frame.summarizing import (
     undefined,
     verdict,
 )
+from perse.studies.frame.unanswered import coverage
 
 BASELINES = ("profile average", "copy the example")
 """What needs a profile and no judge."""
@@ -53,7 +53,7 @@ def paired(metrics: Sequence[str]) -> str:
         return f"paired: the same pairs on both sides; {alone}"
     return (
         "paired: the same items and the same resamples (of readers, and of texts where these are drawn, too) on both sides; a lower MAE is better; within: readers whose values "
-        f"are constant are left out on each side by itself; {alone}; a difference in Kendall tau-b may be one of ties alone: the answer looks at it again where ties count for neither"
+        f"are constant are left out on each side by itself; {alone}; a difference in Kendall tau-b may be one of ties alone: those that the answer tells are looked at again where ties count for neither"
     )
 
 
@@ -164,21 +164,22 @@ def measure(conditions: Sequence[Condition], *, resamples: int, seed: int) -> Me
             found += here
             rows.append((name, one.x, None, None, *(point.estimate for point in here)))
     largest = max(len(one.examples) for one in conditions)
-    notes = [f"{len(kept)} of {largest} items stand behind each value: those that have an answer under every condition"]
+    notes = [_behind(len(kept), largest, pairs=chooses(conditions[0].examples))]
     notes += note_of_shares(asked)
     notes += crossed_note([example for example in asked if example.id in kept])
-    notes += [f"{name}: {_statuses(given)}" for name, given in named.items() if _ok(given) < len(given)]
+    notes += coverage(named)
     return Measured(shared, metrics, headline(conditions[0].examples), values, tuple(found), tuple(rows), (*notes, READINGS))
+
+
+def _behind(kept: int, asked: int, *, pairs: bool) -> str:
+    """What the values are of (see `answered_by_all`)."""
+    if pairs:
+        return f"{kept} of {asked} pairs stand behind each value: those asked under every condition; one that was not answered is a wrong one"
+    return f"{kept} of {asked} items stand behind each value: those that have an answer under every condition that has any"
 
 
 def _ok(answers: Answers) -> int:
     return sum(judgement.status is Status.OK for judgement in answers.values())
-
-
-def _statuses(answers: Answers) -> str:
-    counts = Counter(str(judgement.status) for judgement in answers.values())
-    others = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()) if status != Status.OK)
-    return f"{_ok(answers)} of {len(answers)} answered ({others})"
 
 
 def _entries(passes: Sequence[Answers]) -> str | None:

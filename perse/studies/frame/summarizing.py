@@ -25,7 +25,7 @@ from perse.evaluation.metrics.metric import WITHIN
 from perse.evaluation.predictions import expected_values, label_values, only
 from perse.evaluation.shared_texts import (
     OF_THESE_TEXTS,
-    crossed,
+    both_drawn,
     of_these_texts,
     several_readers,
     texts_in_several_pairs,
@@ -263,7 +263,7 @@ def arithmetic(examples: Sequence[Example], *, seed: int) -> dict[str, FloatArra
 def crossed_note(examples: Sequence[Example]) -> list[str]:
     """What to say of texts that several readers judged."""
     if _two_way(examples):
-        return crossed(examples, two_way=True)
+        return [both_drawn(examples)]
     said = "; ".join(one for one in (several_readers(examples), texts_in_several_pairs(examples)) if one)
     if not said:
         return []
