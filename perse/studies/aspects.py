@@ -18,6 +18,7 @@ from perse.errors import BadInput
 from perse.evaluation.predictions import only
 from perse.evaluation.stats.correlation import FloatArray
 from perse.files.path_names import path_name_of
+from perse.judgement import Status
 from perse.progress import OnPart, unseen_part
 from perse.questions import Question
 from perse.questions.pairwise import PairwiseOnce
@@ -43,6 +44,7 @@ from perse.studies.frame.summarizing import (
     verdict,
     words,
 )
+from perse.studies.frame.unanswered import coverage
 
 ASKS = "Is one judge of all aspects better than a judge for each?"
 
@@ -117,9 +119,10 @@ def aspects(
         hits: dict[str, tuple[FloatArray, ...]] = {}
         for name, given in ((UNIFIED, answers[UNIFIED]), (SINGLE, single)):
             hits |= readings(name, pairs, [given])
-        return study.finish(
-            _result(asking, question, pairs, names, hits, view=own_view, given=source.profile_aspects if asking.judge else None)
-        )
+        silent = [name for name in names if not any(one.status is Status.OK for one in answers[slugs[name]].values())]
+        of_given = source.profile_aspects if asking.judge else None
+        result = _result(asking, question, pairs, names, hits, silent=silent, view=own_view, given=of_given)
+        return study.finish(result.model_copy(update={"notes": (*result.notes, *coverage(answers))}))
 
 
 def _result(
@@ -129,16 +132,19 @@ def _result(
     names: Sequence[str],
     hits: Mapping[str, tuple[FloatArray, ...]],
     *,
+    silent: Sequence[str],
     view: ProfileAspects,
     given: ProfileAspects | None,
 ) -> Result:
+    """`silent`: the aspects whose single judge answered nothing."""
     shared = SharedResamples.over(pairs, resamples=asking.resamples, seed=asking.settings.seed)
     asked = np.array([example.aspect for example in pairs], dtype=object)
     places = {name: asked == name for name in names}
 
-    def accuracy(x: str, terms: Terms) -> Estimate:
-        if not terms:
-            return undefined(NOTHING)
+    def accuracy(x: str, terms: Terms, *, single: bool) -> Estimate:
+        lost = [name for name in silent if single and x in (name, ALL)]
+        if not terms or lost:
+            return undefined(f"{NOTHING} of {lost[0]}" if terms else NOTHING)
         return shared.macro(terms, list(places.values())) if x == ALL else shared.value("accuracy", terms, chosen=places[x])
 
     everything = {name: (passes, False) for name, passes in hits.items()}
@@ -146,10 +152,10 @@ def _result(
     found: list[Point] = []
     for series, (passes, baseline) in everything.items():
         for x in (*places, ALL):
-            estimate = accuracy(x, mean_of(passes) if passes else ())
+            estimate = accuracy(x, mean_of(passes) if passes else (), single=series.startswith(SINGLE))
             found.append(Point(series=series, x=x, metric="accuracy", estimate=estimate, baseline=baseline))
     both = minus(mean_of(hits[UNIFIED]), mean_of(hits[SINGLE])) if hits[UNIFIED] and hits[SINGLE] else ()
-    differences = {x: accuracy(x, both) for x in (*places, ALL)}
+    differences = {x: accuracy(x, both, single=True) for x in (*places, ALL)}
     of = {(point.series, point.x): point.estimate for point in found}
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (x, *(of[series, x] for series in everything), differences[x]) for x in (*places, ALL)
@@ -174,7 +180,8 @@ def _result(
         ),
         notes=(
             READINGS,
-            "a pair that was not answered is a wrong one; judges that answered nothing have no value",
+            "a pair that was not answered is a wrong one; a judge that answered nothing has no value, nor has the mean of aspects of "
+            "which one has none",
             *note_of_shares(pairs),
             *crossed_note(pairs),
             f"{ALL}: the mean of the aspects, which count alike (PerSE, table 4)",

@@ -35,8 +35,13 @@ _SHOWN = {
 """As an arm's manifest tells it: tables of arms read the readers' own averages."""
 REDRAWN = (
     "re-drawn: the reader's reviews and scores are attached to the wrong texts, so how lenient they are can still be read, and what they like "
-    "cannot; but a judge may also be worse for texts and reviews that do not fit together: where a gain over it is taste, there is "
+    "only where scores are the same; but a judge may also be worse for texts and reviews that do not fit together: where a gain over it is taste, there is "
     "one within readers over another reader's profile, too"
+)
+REDRAWN_OF_PAIRS = (
+    "re-drawn: the reader's preferences are attached to the wrong pairs, so what they like can be read only where these are the same; but a "
+    "judge may also be worse for preferences that do not fit their pairs: where a gain over it is taste, there is one over another reader's "
+    "profile, too"
 )
 SAID = {
     EMPTY: "no profile",
@@ -99,6 +104,10 @@ def _profiles(source: Source, view: View, *, seed: int) -> tuple[dict[str, Loade
         if len(examples) < len(own):
             why = "their profile has one entry" if name == SHUFFLED else "the other reader's profile shows their query"
             missing.append(f"{name}: {len(own) - len(examples)} of {len(own)} examples have none, since {why}")
+    before = {example.id: example.profile for example in own}
+    if same := sum(example.profile == before[example.id] for example in made[SHUFFLED]):
+        alike = f"{same} of {len(made[SHUFFLED])} examples show the own profile again, since verdicts that changed places are the same"
+        missing.append(f"{SHUFFLED}: {alike}")
     kept = {name: examples for name, examples in made.items() if examples}
     return {
         name: LoadedExamples([*examples], loaded.digest, loaded.folder, loaded.fold, profile=str(_SHOWN[name]))
@@ -133,8 +142,9 @@ def _result(asking: Asking, conditions: Sequence[Condition], missing: Sequence[s
         notes=(
             *found.notes,
             *missing,
-            "p by Holm: answers exchanged reader by reader, adjusted over the gains of the answer; a gain is shown where it is at most 0.05 and the interval leaves out 0",
-            *([REDRAWN] if SHUFFLED in others else []),
+            "p by Holm: answers exchanged reader by reader, adjusted over the gains of the answer; a gain is shown where it is at most 0.05 and the interval leaves out 0"
+            + (" (of Kendall tau-b where ties count for neither, too)" if "kendall" in found.metrics else ""),
+            *([REDRAWN if "kendall" in found.metrics else REDRAWN_OF_PAIRS] if SHUFFLED in others else []),
             *(
                 ["the profile average is that of the profile shown; an empty one has none"]
                 if "kendall" in found.metrics

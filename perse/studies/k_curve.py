@@ -107,12 +107,19 @@ def _result(asking: Asking, conditions: Sequence[Condition], ks: Sequence[int], 
             *found.notes,
             *([ONE_TRAINING] if retrained else []),
             *(
-                [f"{_of_profiles(found)} begins at k = 1: at k = 0 the paper's baseline is a random answer, here 'random'"]
+                [
+                    f"{_of_profiles(found)} begins at k = {ks[1]}: at k = 0 the paper's baseline is a random answer, here 'random'"
+                ]
                 if ks[0] == 0
                 else []
             ),
             "whose past it is was not varied: whether another reader's would do as well, perse study counterfactual shows",
-            "differs from PerSE, figure 3: the same queries at every k and nested profiles, where the paper has a data set for each k",
+            "differs from PerSE, figure 3: the same queries at every k and nested profiles, where the paper has a data set for each k"
+            + (
+                ""
+                if asking.judge is None
+                else "; a judge that is given is asked at every k as it is, where the paper trains one for each"
+            ),
         ),
     )
 

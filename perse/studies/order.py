@@ -121,7 +121,7 @@ def _result(asking: Asking, asked: Sequence[Asked], *, writes: bool) -> Result:
     for point in found.points:
         if not point.baseline and point.metric == found.main:
             spreads.append((point.series, point.x, orders[point.x], point.estimate, _number(point.spread)))
-    rows: list[tuple[Cell, ...]] = [(x, str(both[0].items), *both) for x, both in moves.items()]
+    rows: list[tuple[Cell, ...]] = [(x, str(both[1].items), *both) for x, both in moves.items()]
     return Result(
         name="order",
         asks=ASKS,
@@ -140,7 +140,7 @@ def _result(asking: Asking, asked: Sequence[Asked], *, writes: bool) -> Result:
                 header=("k", "items", "answer moves by", "likeliest label changes" if told else "label changes"),
                 rows=tuple(rows),
                 notes=(
-                    "moves: mean absolute difference of the expected score (pairs: of the probability of A); changes: share of "
+                    "moves: mean absolute difference of the expected score (pairs: of the probability of A, where it was told); changes: share of "
                     "items whose label differs; both over all pairs of different orders of an item, of the items that were answered in every order "
                     "of that k, whatever they were at another",
                     *partly,
@@ -151,7 +151,7 @@ def _result(asking: Asking, asked: Sequence[Asked], *, writes: bool) -> Result:
         notes=(
             *dict.fromkeys((*found.notes, share_note())),
             "no profile is shown in one order twice while it has another; one with fewer than two entries has one order and does not move",
-            *_sampling(asking),
+            *_sampling(asking, asked, writes=writes),
             "differs from PerSE, figure 4: one judge is asked at every k, and the queries are the same",
         ),
     )
@@ -164,9 +164,11 @@ def _answer(found: Measured, most: Asked, moves: Mapping[str, tuple[Estimate, Es
         return f"{said}; a profile has one order there."
     moved, changed = moves[most.x]
     spread = f", standard deviation {ours.spread:.3f}" if ours.spread is not None else ""
+    known = moved.value is not None or changed.value is None  # pairs answered in words alone have labels that change
+    moves_by = f"answer moves by {words(moved)}, and its " if known else ""
     return (
-        f"{said} on average over {most.orders} orders{spread}; between two different orders one item's answer moves by {words(moved)}, "
-        f"and its {'likeliest label' if told else 'label'} changes in {words(changed)} of cases."
+        f"{said} on average over {most.orders} orders{spread}; between two different orders one item's "
+        f"{moves_by}{'likeliest label' if told else 'label'} changes in {words(changed)} of cases."
     )
 
 
@@ -184,11 +186,12 @@ def _sampled(asking: Asking, asked: Asked, *, writes: bool) -> str:
     at = f" At a temperature of {asking.settings.temperature:g}"
     if len(drawn) < len(answered):
         return f"{at} {len(drawn)} of its {len(answered)} answers, which told no probabilities, may be apart from others by sampling: no order is asked twice."
-    return f"{at} all of that may be sampling: no order is asked twice."
+    return f"{at} whatever moves may do so by sampling alone: no order is asked twice."
 
 
-def _sampling(asking: Asking) -> list[str]:
-    if asking.settings.temperature == 0:
+def _sampling(asking: Asking, asked: Sequence[Asked], *, writes: bool) -> list[str]:
+    """The note of that, where any answer is drawn."""
+    if not any(_sampled(asking, one, writes=writes) for one in asked):
         return []
     return [
         "at a temperature above 0 a review that is written first is sampled anew for each order, and so is the answer of a judge that is "
@@ -229,7 +232,10 @@ def _moves(asking: Asking, asked: Asked) -> tuple[Estimate, Estimate]:
     shared = SharedResamples.over(kept, resamples=asking.resamples, seed=asking.settings.seed)
     reach = 1.0 if chooses(kept) else float(np.ptp(np.concatenate([shared.gold[~np.isnan(shared.gold)], *answers])))
     moved = shared.mean(_mean_known(gaps))
-    return of_mean(moved, np.full(moved.items, reach)), shared.share(_mean_known(flips))
+    changed = shared.share(_mean_known(flips))
+    if not moved.items and changed.items:
+        return undefined("no probabilities were told"), changed
+    return of_mean(moved, np.full(moved.items, reach)), changed
 
 
 def _likeliest(answer: Judgement) -> str | None:

@@ -27,6 +27,7 @@ ASKS = "Does the judge do better with the reader's own words than with their sco
 
 WITH, WITHOUT = "with review text", "scores alone"
 RETRAINED = "retrained"
+ASKED_ONLY = "a judge that is only asked meets profiles unlike those it knows, so what it loses without words may be surprise"
 
 
 def review_text(
@@ -105,7 +106,11 @@ def _result(asking: Asking, conditions: Sequence[Condition], *, repeats: int, re
             ]
             rows.append((name, way, *(point.estimate for point in here), *spreads))
         rows.append((name, "difference", *found.differences((name, WITH), (name, WITHOUT)), None))
-    asked_only = "" if retrained else " (asked only: the judge was not trained again, as in the paper's table it was)"
+    asked_only = (
+        ""
+        if asking.judge is None
+        else f" (asked only: {short_name(asking.judge)} was not trained again, as in the paper's table it was)"
+    )
     return Result(
         name="review-text",
         asks=ASKS,
@@ -124,16 +129,11 @@ def _result(asking: Asking, conditions: Sequence[Condition], *, repeats: int, re
         ),
         notes=(
             *found.notes,
-            *(
-                [ONE_TRAINING]
-                if retrained
-                else [
-                    "a judge that is only asked meets profiles unlike those it knows, so what it loses without words may be surprise: --retrain trains one each way"
-                ]
-            ),
+            *([ONE_TRAINING] if retrained else []),
+            *([ASKED_ONLY + ("" if retrained else ": --retrain trains one each way")] if asking.judge is not None else []),
             "whose words they are was not varied",
-            "differs from PerSE, table 5: the paper does not say what its three replicates replicate; here the passes draw the "
-            "answers again from judges that are trained once",
+            "differs from PerSE, table 5: the paper does not say what its three replicates replicate; here "
+            + ("every pass asks the same judges again, with a seed of its own" if repeats > 1 else "there is one pass"),
         ),
     )
 

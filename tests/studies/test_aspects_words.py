@@ -1,11 +1,16 @@
 """What the study of aspects says of single aspects."""
 
+from pathlib import Path
+
 import pytest
+from judging_builders import asking, point
+from reading_builders import answered, failed, pair
 
 from perse.data.profiles.views import ProfileAspects
 from perse.questions import QUESTIONS
 from perse.results.result import Estimate, Interval
-from perse.studies.aspects import _by_aspect, _orders, _shown
+from perse.studies.aspects import ALL, SINGLE, UNIFIED, _by_aspect, _orders, _result, _shown
+from perse.studies.frame.summarizing import readings
 
 
 def apart(low: float | None, high: float | None) -> Estimate:
@@ -20,6 +25,24 @@ def test_aspects_without_an_interval_are_not_among_those_that_leave_nothing_out(
     told = _by_aspect({"Ending": apart(0.05, 0.3), "Surprise": apart(-0.2, 0.3)})
     assert told.startswith("Of the intervals of 2 aspects, each looked at by itself, that of Ending +0.100 [0.050, 0.300] leaves out 0; the more aspects")  # fmt: skip
     assert _by_aspect({"Ending": apart(0.05, 0.3)}).endswith("that of Ending +0.100 [0.050, 0.300] leaves out 0.")
+
+
+def test_a_judge_of_one_aspect_that_answered_nothing_has_no_value_and_leaves_the_mean_without_one() -> None:
+    pairs = [pair(f"{aspect}{n}", f"r{n}", "AB"[n % 2], aspect=aspect) for n in range(12) for aspect in ("Ending", "Surprise")]
+    unified = {one.id: answered(one.id, "A") for one in pairs}
+    single = {one.id: failed(one.id) if one.aspect == "Ending" else answered(one.id, "A") for one in pairs}
+    hits = readings(UNIFIED, pairs, [unified]) | readings(SINGLE, pairs, [single])
+    result = _result(
+        asking(Path("x"), resamples=50), QUESTIONS["pairwise_once"], pairs, ["Ending", "Surprise"], hits, silent=["Ending"], view="all", given=None
+    )  # fmt: skip
+    for x in ("Ending", ALL):
+        assert point(result, SINGLE, x, "accuracy").estimate.interval.reason == "undefined (nothing was answered of Ending)"
+        assert point(result, UNIFIED, x, "accuracy").estimate.value == 0.5
+    assert point(result, SINGLE, "Surprise", "accuracy").estimate.value == 0.5
+    assert (
+        "difference undefined (nothing was answered of Ending)" in result.answer
+        and "Of the intervals of 1 aspect" in result.answer
+    )
 
 
 def test_no_rate_of_chance_is_told_that_is_of_another_number_of_aspects() -> None:

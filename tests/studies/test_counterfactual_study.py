@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 from judging_builders import asking, average, point, scripted
+from reading_builders import answered
 
 from perse.batch.comparing import gather
+from perse.data.profiles.views import View
 from perse.errors import BadInput
 from perse.records import example_lines
 from perse.results.result import Estimate, Result
-from perse.studies.counterfactual import ANOTHER, EMPTY, OWN, SHUFFLED, counterfactual
+from perse.studies.counterfactual import ANOTHER, EMPTY, OWN, SHUFFLED, _profiles, _result, counterfactual
+from perse.studies.frame.measuring import Condition
 
 
 def gain(result: Result, series: str, over: str, metric: str) -> Estimate:
@@ -63,8 +66,11 @@ def test_every_arm_shows_the_same_queries(readers: Path, tmp_path: Path) -> None
         example.profile for fold in gather(arms[::-1]).folds for example in fold.examples
     ], "whichever is named first"
     assert any(
-        note.startswith("p by Holm: answers exchanged reader by reader, adjusted over the gains") for note in result.notes
+        note.startswith("p by Holm: answers exchanged reader by reader, adjusted over the gains")
+        and note.endswith("the interval leaves out 0 (of Kendall tau-b where ties count for neither, too)")
+        for note in result.notes
     )
+    assert any("what they like only where scores are the same" in note for note in result.notes)
     assert any("nothing is adjusted for how many there are" in note for note in result.tables[0].notes)
 
 
@@ -75,6 +81,24 @@ def test_profiles_of_one_cannot_be_dealt_anew_which_is_said_and_the_others_stand
     assert any(note.startswith(f"{SHUFFLED}: ") and "one entry" in note for note in result.notes)
     two = counterfactual(asking(couples), tmp_path / "two", k=2, load=scripted(lambda message, seed: "Plot B"))
     assert {p.x for p in two.points} == {OWN, EMPTY, ANOTHER, SHUFFLED}
+
+
+def test_preferences_that_are_dealt_anew_and_stay_as_they_were_are_counted(couples: Path) -> None:
+    source = asking(couples).open()
+    made, missing = _profiles(source, View(k=2), seed=0)
+    same = sum(a.profile == b.profile for a, b in zip(made[OWN].examples, made[SHUFFLED].examples, strict=True))
+    total = len(made[OWN].examples)
+    assert 0 < same < total
+    assert missing == [
+        f"{SHUFFLED}: {same} of {total} examples show the own profile again, since verdicts that changed places are the same"
+    ]
+    answers = {one.id: answered(one.id, "AB"[n % 2]) for n, one in enumerate(made[OWN].examples)}
+    result = _result(
+        asking(couples), [Condition("j", name, (answers,), loaded.examples) for name, loaded in made.items()], missing
+    )
+    said = next(note for note in result.notes if note.startswith("re-drawn: "))
+    assert "preferences are attached to the wrong pairs" in said
+    assert not any(word in said for word in ("lenient", "scores", "reviews", "within"))
 
 
 def test_one_reader_alone_has_nobody_to_swap_with(readers: Path, tmp_path: Path) -> None:

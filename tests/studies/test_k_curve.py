@@ -73,6 +73,8 @@ def test_where_one_k_fails_at_everything_the_others_keep_their_values(readers: P
         result.notes[0]
         == "60 of 60 items stand behind each value: those that have an answer under every condition that has any"
     )
+    assert any(note.startswith("the profile average begins at k = 3: ") for note in result.notes)
+    assert any(note.endswith("asked at every k as it is, where the paper trains one for each") for note in result.notes)
 
 
 def test_few_readers_have_values_without_intervals(readers: Path, tmp_path: Path) -> None:

@@ -72,13 +72,13 @@ def test_a_drawn_label_is_no_movement_of_the_order() -> None:
             1 / 12,
             " At a temperature of 0.8 1 of its 24 answers, which told no probabilities, may be apart from others by sampling: no order is asked twice.",
         ),
-        (in_words, 1.0, " At a temperature of 0.8 all of that may be sampling: no order is asked twice."),
+        (in_words, 1.0, " At a temperature of 0.8 whatever moves may do so by sampling alone: no order is asked twice."),
     ):
         asked = Asked(Condition("j", "2", tuple(passes), examples), (examples, turned))
         asks = Asking(examples=Path("x"), judge="j", resamples=50, settings=settings)
         assert _moves(asks, asked)[1].value == pytest.approx(changes)
         assert _sampled(asks, asked, writes=False) == said
-        assert _sampled(asks, asked, writes=True).startswith(" At a temperature of 0.8 all of that")
+        assert _sampled(asks, asked, writes=True).startswith(" At a temperature of 0.8 whatever moves")
         table = _result(asks, [asked], writes=False).tables[1]
         assert table.header[-1] == ("label changes" if passes is in_words else "likeliest label changes")
         assert ("1 of 24 answers told no probabilities" in table.notes[-1]) == (passes is mixed)
@@ -210,3 +210,27 @@ def test_texts_that_stand_in_several_pairs_of_one_reader_do_not_make_intervals_t
     ]
     said = "24 of 72 texts stand in several pairs (at most 2): too few between readers to matter to an interval"
     assert crossed_note(pairs) == [said] and crossed(pairs, two_way=False)[0].startswith(said)
+
+
+def test_pairs_judged_in_words_have_labels_that_change_and_no_probability_that_moves(couples: Path, tmp_path: Path) -> None:
+    result = order(asking(couples), tmp_path, ks=[2], load=scripted(lambda message, seed: "Plot " + "AB"[len(message) % 2]))
+    (row,) = result.tables[1].rows
+    moved, changed = row[2], row[3]
+    assert isinstance(moved, Estimate) and isinstance(changed, Estimate)
+    assert moved.interval.reason == "undefined (no probabilities were told)"
+    assert row[1] == str(changed.items) != "0"
+    assert "between two different orders one item's label changes in " in result.answer and "undefined" not in result.answer
+
+
+def test_of_a_score_that_is_read_exactly_nothing_is_said_to_be_sampled() -> None:
+    profile = tuple(ProfileReview(text=f"past {n}", review="r", score=n + 1) for n in range(2))
+    examples = [scored(f"{n}", f"r{n}", 5, profile=profile) for n in range(12)]
+    turned = [one.model_copy(update={"profile": profile[::-1]}) for one in examples]
+    exact = tuple({one.id: answered(one.id, "5", distribution={"5": 0.8, "6": 0.2}) for one in examples} for _ in range(2))
+    asks = Asking(examples=Path("x"), judge="j", resamples=50, settings=JudgeSettings(temperature=0.8))
+    two = Asked(Condition("j", "2", exact, examples), (examples, turned))
+    for writes in (False, True):
+        result = _result(asks, [two], writes=writes)
+        assert any("the sampling's" in note for note in result.notes) is ("by sampling" in result.answer) is writes
+    one = Asked(Condition("j", "1", exact[:1], examples), (examples,))
+    assert not any("the sampling's" in note for note in _result(asks, [one], writes=True).notes), "one order, nothing moves"

@@ -128,7 +128,7 @@ class SharedResamples:
         even = difference if metric != "kendall" or not shown_apart(difference) else self.value(EVEN, terms)
         if same_side(even, difference):
             return verdict(difference, holm=holm)
-        return f"{words(difference, signed=True)}, not shown, since it is {words(even, signed=True)} of all pairs where ties count for neither"
+        return f"{_with_p(difference, holm)}, not shown, since it is {words(even, signed=True)} of all pairs where ties count for neither"
 
     def exchanged(self, metric: str, one: FloatArray, other: FloatArray, *, seed: int) -> float | None:
         """p of `metric` ("accuracy" or a coefficient), two-sided: the two exchanged reader by reader, correlations at one mean and spread, as in `perse compare`."""
@@ -323,11 +323,13 @@ def verdict(difference: Estimate, *, holm: float | None = None) -> str:
     """A difference in words: with "not shown" where its interval holds 0 or there is none, or where p that is adjusted for several is above the level."""
     if difference.value is None:
         return words(difference)
+    said, chance = _with_p(difference, holm), holm is not None and holm > LEVEL
+    return said if shown_apart(difference) and not chance else f"{said}, not shown"
+
+
+def _with_p(difference: Estimate, holm: float | None) -> str:
     said = words(difference, signed=True)
-    if holm is None:
-        return said if shown_apart(difference) else f"{said}, not shown"
-    said = f"{said} (p by Holm {p_shown(holm)})"
-    return said if shown_apart(difference) and holm <= LEVEL else f"{said}, not shown"
+    return said if holm is None else f"{said} (p by Holm {p_shown(holm)})"
 
 
 def readings(name: str, examples: Sequence[Example], passes: Sequence[Answers]) -> dict[str, tuple[FloatArray, ...]]:
