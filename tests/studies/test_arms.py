@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from judging_builders import asking, average, scripted
 
+from perse.batch import local
 from perse.data.profiles.views import View
 from perse.errors import BadInput, RunMismatch
 from perse.files.path_names import path_name_of
@@ -51,6 +52,17 @@ def test_a_finished_arm_is_not_asked_again(readers: Path, tmp_path: Path) -> Non
         raise AssertionError("asked again")
 
     assert ask_arms(arms(readers, "a", "b"), tmp_path, load=scripted(refuse)) == first
+
+
+def test_a_study_says_once_of_a_judge_that_its_readers_chose_its_weights(
+    readers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quiet = k_curve(asking(readers, limit=6), tmp_path / "quiet", ks=[0, 1], load=scripted(average))
+    monkeypatch.setattr(local, "chosen_by", lambda model, adapter, examples: len(examples))
+    result = k_curve(asking(readers, limit=6), tmp_path / "chosen", ks=[0, 1], load=scripted(average))
+    said = "script: 6 of 6 examples are of readers on whom the judge's weights were chosen while it was trained: on these it looks better than it is"
+    assert result.notes == (*quiet.notes, said)
+    assert read_study(tmp_path / "chosen") == result
 
 
 def test_lines_of_no_arm_among_the_finished_ones_are_passed_over(readers: Path, tmp_path: Path) -> None:

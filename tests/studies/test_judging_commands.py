@@ -60,4 +60,4 @@ def test_without_matplotlib_the_numbers_are_written_and_one_line_says_what_to_in
     assert done.exit_code == 0, done.output
     assert "not drawn: " in done.stderr and install("report") in done.stderr
     assert json.loads(done.stdout) == json.loads((tmp_path / "out" / "study.json").read_text())
-    assert not (tmp_path / "out" / "figures").exists()
+    assert not (tmp_path / "out" / "figures").exists() and "(study.json, table.md)" in done.stderr

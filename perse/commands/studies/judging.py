@@ -205,7 +205,8 @@ def show(result: Result, out: Path, medium: Medium) -> None:
     except BadInput as error:
         err.print(f"not drawn: {error}", markup=False, soft_wrap=True)
     show_result(result, medium)
-    err.print(f"study: [bold]{escape(str(out))}[/bold]  (study.json, table.md, figures)", soft_wrap=True)
+    figures = ", figures" if (out / "figures").is_dir() else ""
+    err.print(f"study: [bold]{escape(str(out))}[/bold]  (study.json, table.md{figures})", soft_wrap=True)
 
 
 def _draw(result: Result, folder: Path) -> None:

@@ -21,6 +21,7 @@ from perse.errors import BadInput
 from perse.files.path_names import PathName
 from perse.judgement import Judgement
 from perse.judging.judge import Judge, JudgeSettings
+from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
 from perse.questions import Question
 from perse.records import Split
@@ -82,6 +83,12 @@ def answers_of(run: Path) -> Answers:
         BadInput: no such run, or a damaged one.
     """
     return {judgement.id: judgement for judgement in read_run(run).judgements}
+
+
+def cautions(arms: Sequence[Arm], out: Path) -> list[str]:
+    """What stands beside numbers of judges that readers of these arms chose (`ScoredRun.caution`), once where several arms have the same."""
+    told = [(short_name(arm.judge), read_run(out / ARMS / arm.name).caution) for arm in arms]
+    return list(dict.fromkeys(f"{judge}: {caution}" for judge, caution in told if caution))
 
 
 @dataclass(frozen=True)

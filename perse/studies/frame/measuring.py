@@ -40,6 +40,8 @@ from perse.studies.frame.unanswered import coverage
 
 BASELINES = ("profile average", "copy the example")
 """What needs a profile and no judge."""
+SHOWN = "entries shown"
+"""Heads the column of how many entries of a profile fitted the prompt."""
 READINGS = (
     "a judge's own row is the expected score (pairs: the likelier choice) of its distribution over the labels, or its label where it gave none (half a one where that is another when a pair's texts are swapped); a row marked (label) is the "
     "answer that it gave, one random draw at a temperature above 0, as in the paper"
@@ -89,7 +91,7 @@ class Measured:
 
     def table(self, title: str, x: str) -> Table:
         """All values; `x` is what the conditions are called."""
-        return Table(title=title, header=("who", x, "entries shown", "answered", *self.headings), rows=self.rows)
+        return Table(title=title, header=("who", x, SHOWN, "answered", *self.headings), rows=self.rows)
 
     def difference(self, left: tuple[str, str], right: tuple[str, str], metric: str) -> Estimate:
         """`left` minus `right`, paired; undefined where one has no value."""

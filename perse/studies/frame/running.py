@@ -33,7 +33,7 @@ from perse.questions import Question, question_for, why_no_truth
 from perse.records import Split
 from perse.results.markdown import markdown
 from perse.results.result import Result
-from perse.studies.frame.arms import Answers, Arm, LoadJudge, Source, ask_arms
+from perse.studies.frame.arms import Answers, Arm, LoadJudge, Source, ask_arms, cautions
 from perse.studies.frame.summarizing import with_reach
 
 RESULT = "study.json"
@@ -116,6 +116,8 @@ class StudyFolder:
     log: RunLog
     load: LoadJudge
     on_progress: OnPart
+    cautions: list[str] = field(default_factory=list)
+    """Of the arms that were asked (`arms.cautions`); the result's last notes."""
 
     def ask(self, arms: Sequence[Arm]) -> dict[str, Answers]:
         """The judgements of each arm by id; only what has none yet is asked (see `ask_arms`)."""
@@ -126,11 +128,12 @@ class StudyFolder:
                 statuses = Counter(str(judgement.status) for judgement in answers[arm.name].values())
                 line = {"arm": arm.name, "judge": arm.judge, "question": arm.question.name, "statuses": dict(statuses)}
                 self.log.append([json.dumps(line) + "\n"])
+        self.cautions.extend(cautions(arms, self.out))
         return answers
 
     def finish(self, result: Result) -> Result:
         """Write the result, and give it back."""
-        told = with_reach(result)
+        told = with_reach(result.model_copy(update={"notes": (*result.notes, *self.cautions)}))
         _write(told, self.out)
         return told
 

@@ -274,9 +274,14 @@ def crossed_note(examples: Sequence[Example]) -> list[str]:
 
 def with_reach(result: Result) -> Result:
     """The result whose answer says, too, where its intervals are of these texts alone (`crossed_note`)."""
-    if ON_THESE_TEXTS in result.answer or not any(note.startswith(OF_THESE_TEXTS) for note in result.notes):
-        return result
-    return result.model_copy(update={"answer": f"{result.answer} {OF_THESE_TEXTS[0].upper()}{OF_THESE_TEXTS[1:]}."})
+    return result.model_copy(update={"answer": reaching(result.answer, result.notes)})
+
+
+def reaching(answer: str, notes: Sequence[str]) -> str:
+    """The same of an answer whose intervals have these notes."""
+    if ON_THESE_TEXTS in answer or not any(note.startswith(OF_THESE_TEXTS) for note in notes):
+        return answer
+    return f"{answer} {OF_THESE_TEXTS[0].upper()}{OF_THESE_TEXTS[1:]}."
 
 
 def note_of_shares(examples: Sequence[Example]) -> list[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from perse.batch.comparing import gather
+from perse.batch.comparing import Gathered, gather
 from perse.batch.scored import read_run
 from perse.data.profiles.lengths import Cell
 from perse.errors import BadInput
@@ -22,9 +22,11 @@ from perse.evaluation.stats.results import Evaluation, Row
 from perse.evaluation.stats.shares import share_note
 from perse.files.runlog import MANIFEST, read_manifest, run_of
 from perse.models.vectors import KeptVectors
+from perse.records import PairwiseExample, PointwiseExample
 from perse.results.result import Estimate, Result, Table
+from perse.studies.frame.measuring import SHOWN
 from perse.studies.frame.running import read_study
-from perse.studies.frame.summarizing import words
+from perse.studies.frame.summarizing import reaching, words
 from perse.studies.paper.published import ASPECT_COLUMNS, TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5, Published
 
 Cells = tuple[Estimate | str | None, ...]
@@ -64,7 +66,7 @@ def paper(
     return Result(
         name="paper",
         asks="What do the paper's tables say, and what do ours?",
-        answer=_answer(filled, _rows(scores)),
+        answer=reaching(_answer(filled, _rows(scores)), scores.notes if scores else ()),
         plot="bars",
         x_label="",
         points=(),
@@ -99,7 +101,7 @@ def _answer(filled: Sequence[int], rows: Sequence[Row]) -> str:
             best = max(known, key=lambda one: one.value or 0.0)
             who = " and ".join(name for value, name in ours if value.value == best.value)
             said += f" The highest Kendall of a {what} of ours in table 2 is {words(best)}: {who}."
-    return f"{said} PerSE-13b has {_kendall('PerSE-13b'):.3f}, on the paper's data." if rows else said
+    return f"{said} PerSE-13b has a Kendall of {_kendall('PerSE-13b'):.3f} there, on the paper's data." if rows else said
 
 
 def _kendall(name: str) -> float:
@@ -179,10 +181,27 @@ def _evaluated(runs: Mapping[str, Path], *, seed: int, resamples: int) -> tuple[
         by_fold.setdefault(run_of(folder).get("fold"), []).append(name)
     titles = [", ".join(names) for names in zip(*by_fold.values(), strict=True)]  # the folds of one judge
     judges = dict(zip(titles, gathered.judges.values(), strict=True))
-    missing = [f"baselines that need training data are unavailable: {reason}" for reason in dict.fromkeys(gathered.missing)]
+    missing = [
+        f"baselines that need training data are unavailable: {reason}, which `perse evaluate` has"
+        for reason in dict.fromkeys(gathered.missing)
+    ]
     notes = [*gathered.notes, *missing]
     found = evaluate_many(judges, gathered.folds, seed=seed, resamples=resamples, notes=notes, vectors=KeptVectors())
-    return found, [f"ours, `perse evaluate` says: {note}" for note in found.notes]
+    return found, [_entries(gathered), *(f"ours, `perse evaluate` says: {note}" for note in found.notes)]
+
+
+def _entries(gathered: Gathered) -> str:
+    """Tables 2 and 4 are of k = 3 and k = 1: of what k ours are."""
+    asked = [example for runs in gathered.runs.values() for run in runs for example in run.examples]
+    lengths = sorted({len(one.profile) for one in asked if isinstance(one, PointwiseExample | PairwiseExample)})
+    if not lengths:
+        return "ours: of prompts as they were released, whose profiles are not counted"
+    many = (
+        f"{lengths[0]} to {lengths[-1]} entries"
+        if len(lengths) > 1
+        else f"{lengths[0]} {'entry' if lengths == [1] else 'entries'}"
+    )
+    return f"ours: profiles of {many}"
 
 
 def _rows(found: Evaluation | None) -> list[Row]:
@@ -249,5 +268,7 @@ def _table_5(studies: Sequence[Path]) -> Table:
             own = [values.get((series, x, metric)) for metric in ("pearson", "spearman", "kendall")]
             rows.append((f"{OURS}: {series}, {x}", *own))
         notes += [f"ours: {table.title}" for table in result.tables[:1]]
+        shown = {str(row[2]) for table in result.tables for row in table.rows if table.header[2:3] == (SHOWN,) and row[2]}
+        notes += [f"ours: {SHOWN}, on average: {', '.join(sorted(shown))}"] if shown else []
     fill = "`perse study review-text --examples DATASET --retrain RECIPE --out DIR`, then `perse study paper --study DIR`"
     return _shown(TABLE_5, rows, fill=fill, notes=notes)

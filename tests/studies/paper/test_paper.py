@@ -21,7 +21,7 @@ from perse.files.runlog import write_whole
 from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS
 from perse.records import ChoiceReference, Example, ProfileComparison, ProfileReview, ReviewReference, VerbatimExample
-from perse.results.result import Estimate, Interval, Point, Result
+from perse.results.result import Estimate, Interval, Point, Result, Table
 from perse.studies.paper.published import TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5
 from perse.studies.paper.study import _answer, paper
 
@@ -91,6 +91,29 @@ def test_a_highest_value_that_is_told_is_said_to_be_chosen(scores: Path, pairs: 
     assert chosen not in paper(runs={"two": pairs}, resamples=100).notes
 
 
+def test_of_what_k_ours_are_stands_below_the_tables_that_have_one(scores: Path, pairs: Path, tmp_path: Path) -> None:
+    tables = paper(runs={"one": scores, "two": pairs}, resamples=100).tables
+    assert "ours: profiles of 1 to 3 entries" in tables[1].notes and "ours: profiles of 0 entries" in tables[3].notes
+    past = (ProfileReview(text="t", review="r", score=4),)
+    examples: list[Example] = [scored(f"{n}", f"r{n}", 1 + n % 10, profile=past) for n in range(12)]
+    one = run_folder(tmp_path / "of-one", examples, [answered(each.id, "5") for each in examples])
+    assert "ours: profiles of 1 entry" in paper(runs={"one": one}, resamples=100).tables[1].notes
+
+
+def test_where_intervals_are_of_these_texts_alone_the_answer_says_so_and_no_value_is_told_without_its_name(
+    tmp_path: Path,
+) -> None:
+    examples: list[Example] = [
+        scored(f"{r}-{t}", f"r{r}", 1 + (3 * r + t) % 10, item=f"t{t}") for r in range(12) for t in range(5)
+    ]
+    run = run_folder(tmp_path / "run", examples, [answered(one.id, str(1 + n % 7)) for n, one in enumerate(examples)])
+    result = paper(runs={"ours": run}, resamples=100)
+    assert result.answer.endswith(
+        "PerSE-13b has a Kendall of 0.293 there, on the paper's data. Intervals are of these texts alone."
+    )
+    assert any(note.endswith("--train-data, which `perse evaluate` has") for note in result.tables[1].notes)
+
+
 def test_runs_that_are_exactly_as_high_are_both_named() -> None:
     as_high = Estimate(value=0.4, interval=Interval(low=0.2, high=0.6), items=9)
     lower = Estimate(value=0.3, interval=Interval(low=0.1, high=0.5), items=9)
@@ -129,6 +152,10 @@ def test_a_review_text_study_fills_table_5_and_another_is_refused(tmp_path: Path
     table = paper(studies=[tmp_path]).tables[4]
     assert table.rows[-1] == ("ours: ours-7b, scores alone", None, None, estimate)
     assert table.rows[-2] == ("ours: random, scores alone", None, None, estimate)
+    assert not any("entries shown" in note for note in table.notes), "a study that does not tell it"
+    told = Table(title="All rows", header=("who", "profile", "entries shown"), rows=(("j", "x", "2.50"), ("random", "x", None)))
+    write_whole(tmp_path / "study.json", study.model_copy(update={"tables": (told,)}).model_dump_json())
+    assert "ours: entries shown, on average: 2.50" in paper(studies=[tmp_path]).tables[4].notes
     write_whole(tmp_path / "study.json", study.model_copy(update={"name": "order"}).model_dump_json())
     with pytest.raises(BadInput, match="is a study of order; table 5 is filled from"):
         paper(studies=[tmp_path])
