@@ -101,7 +101,7 @@ def _answer(filled: Sequence[int], rows: Sequence[Row]) -> str:
             best = max(known, key=lambda one: one.value or 0.0)
             who = " and ".join(name for value, name in ours if value.value == best.value)
             said += f" The highest Kendall of a {what} of ours in table 2 is {words(best)}: {who}."
-    return f"{said} PerSE-13b has a Kendall of {_kendall('PerSE-13b'):.3f} there, on the paper's data." if rows else said
+    return f"{said} In table 2 PerSE-13b has a Kendall of {_kendall('PerSE-13b'):.3f}, on the paper's data." if rows else said
 
 
 def _kendall(name: str) -> float:

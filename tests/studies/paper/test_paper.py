@@ -109,7 +109,7 @@ def test_where_intervals_are_of_these_texts_alone_the_answer_says_so_and_no_valu
     run = run_folder(tmp_path / "run", examples, [answered(one.id, str(1 + n % 7)) for n, one in enumerate(examples)])
     result = paper(runs={"ours": run}, resamples=100)
     assert result.answer.endswith(
-        "PerSE-13b has a Kendall of 0.293 there, on the paper's data. Intervals are of these texts alone."
+        "In table 2 PerSE-13b has a Kendall of 0.293, on the paper's data. Intervals are of these texts alone."
     )
     assert any(note.endswith("--train-data, which `perse evaluate` has") for note in result.tables[1].notes)
 
