@@ -132,7 +132,7 @@ def _answer(found: Measured, judge: str, low: str, high: str) -> str:
     if simple is None:
         return said
     if (rounded := found.over_rounded(judge, simple, high)) is not None:
-        # Whole numbers have more ties than an average, and ties alone put the one before the other: that decides nothing.
+        # Labels have more ties than an average, and ties alone put the one before the other: that decides nothing.
         ahead = found.difference((judge, high), (simple, high), found.main)
-        return f"{said} Minus '{simple}' at k = {high}, rounded as its answers are: {verdict(rounded)} (not rounded, where ties differ, {words(ahead, signed=True)})."
+        return f"{said} Minus '{simple}' at k = {high}, told as coarsely as its answers are: {verdict(rounded)} (as it is, where ties differ, {words(ahead, signed=True)})."
     return f"{said} Minus '{simple}' at k = {high}: {found.told((judge, high), (simple, high))}."

@@ -184,6 +184,14 @@ def test_a_judge_that_rounds_the_average_is_not_above_the_average_as_a_label() -
     assert found.over_rounded("profile average", "profile average", "3") is None, "it is no label"
     told = _answer(found, "judge", "3", "3")
     assert (
-        "Minus 'profile average' at k = 3, rounded as its answers are: +0.000" in told
-        and "not shown (not rounded, where ties differ, " in told
+        "Minus 'profile average' at k = 3, told as coarsely as its answers are: +0.000" in told
+        and "not shown (as it is, where ties differ, " in told
     )
+
+
+def test_of_a_k_at_which_nothing_was_answered_no_difference_from_the_average_is_told(readers: Path, tmp_path: Path) -> None:
+    def not_at_three(message: str, seed: int) -> str:
+        return "hm" if "[Plot 3]" in message else average(message, seed)
+
+    answer = k_curve(asking(readers), tmp_path, ks=[1, 3], load=scripted(not_at_three)).answer
+    assert answer.endswith("Minus 'profile average' at k = 3: undefined (no value of script at 3: nothing was answered).")
