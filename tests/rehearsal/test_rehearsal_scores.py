@@ -94,6 +94,35 @@ def test_a_method_that_is_lower_since_it_wrote_less_is_said_to_have() -> None:
     assert "40 readers. It is" in answer, "Rehearsal has all"
 
 
+@pytest.mark.parametrize(
+    ("unread", "told", "of_compared"),
+    [
+        (set[str](), "over 12 samples of 12 readers (no summary of 3 samples, which count 0)", 3),
+        ({"s0", "s1"}, "over 10 samples of 10 readers (no summary of 1 sample, which counts 0)", 1),
+        ({"s0", "s1", "s2"}, "over 9 samples of 9 readers", 0),
+    ],
+)
+def test_summaries_that_are_not_there_are_counted_over_the_samples_that_are_compared(
+    unread: set[str], told: str, of_compared: int
+) -> None:
+    """Rehearsal lacks those of s0 to s2; of a sample that the judge could not score under OnlySum it counts nothing."""
+    whole = scored({"onlysum": [[60.0] * 6] * 12, "rehearsal": [[80.0] * 6] * 12})
+    scores = {
+        "onlysum": {
+            name: dict.fromkeys(MEASURES, None if name in unread else 60.0) for name in whole.scores["onlysum"]
+        },
+        "rehearsal": {
+            name: values for name, values in whole.scores["rehearsal"].items() if name not in {"s0", "s1", "s2"}
+        },
+    }
+    made = results(SAMPLES, replace(whole, scores=scores), resamples=200, seed=0)
+    result = rehearsal_result(made)
+    assert made.lacking == {"onlysum": 0, "rehearsal": of_compared}
+    assert f"{told}. It is" in result.answer and ("scores 0 under it" in " ".join(result.notes)) is bool(of_compared)
+    alone = results(SAMPLES, replace(whole, scores={"rehearsal": scores["rehearsal"]}), resamples=200, seed=0)
+    assert "(no summary of 3 samples, which count 0); no method that it is held against" in rehearsal_result(alone).answer
+
+
 def test_nothing_is_compared_where_a_judge_gives_no_scores() -> None:
     with pytest.raises(BadInput, match="judge gave some of 12 of 12 summaries of rehearsal none"):
         found({"onlysum": [[60.0] * 6] * 12, "rehearsal": [[None] * 6] * 12})
@@ -238,12 +267,20 @@ def test_scores_of_another_judge_go_under_another_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "best", "chose"), [("scripted", "visible", True), ("another", "visible", False), ("scripted", "last", False)]
+    ("name", "best", "rewrites", "chose"),
+    [
+        ("scripted", "visible", 5, True),
+        ("another", "visible", 5, False),
+        ("scripted", "last", 5, False),
+        ("scripted", "all", 1, False),
+    ],
 )
-def test_a_judge_that_chose_the_versions_is_said_to_have(tmp_path: Path, name: str, best: str, *, chose: bool) -> None:
-    """Of five versions the best by this judge is scored by it again, where a baseline has one version."""
+def test_a_judge_that_chose_the_versions_is_said_to_have(
+    tmp_path: Path, name: str, best: str, rewrites: int, *, chose: bool
+) -> None:
+    """Of five versions the best by this judge is scored by it again, where a baseline has one version; of one it chose nothing."""
     samples = [sample(1)]
-    run = Cast().rehearse(tmp_path / "run", samples, ["onlysum", "role"], best=best)
+    run = Cast().rehearse(tmp_path / "run", samples, ["onlysum", "role"], best=best, rewrites=rewrites)
     score(Cast(judging, name=name).judge, samples, run, digest="of these", name="scored")
     made = read_scores(samples, run, digest="of these", name="scored")
     assert (made.chose, made.wrote) == (chose, name == "scripted")

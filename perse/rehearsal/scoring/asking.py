@@ -119,20 +119,24 @@ def read_scores(samples: Sequence[Sample], run: Path, *, digest: str, name: str)
     scores = {
         method: {sample: values_of(one, answers, labels) for sample, one in of_one.items()} for method, of_one in wanted.items()
     }
-    roles = begun.get("roles", {})
+    roles, traces = begun.get("roles", {}), read_traces(run)
+    chosen = any(_chosen(trace) for of_one in traces.values() for trace in of_one.values())
     return Scored(
-        read_traces(run),
+        traces,
         scores,
         "+".join(one for one in (judge.get("model"), judge.get("adapter")) if one and isinstance(one, str)) or "?",
         labels=labels,
         leniency=finding_in(folder),
-        chose=_who(judge) == _who(begun.get("judge"))
-        and any(trace.kept for of_one in read_traces(run).values() for trace in of_one.values()),
-        saw_user=begun.get("settings", {}).get("best") == "all"
-        and any(trace.kept for of_one in read_traces(run).values() for trace in of_one.values()),
+        chose=chosen and _who(judge) == _who(begun.get("judge")),
+        saw_user=chosen and begun.get("settings", {}).get("best") == "all",
         wrote=_who(judge) == _who(roles.get("writer"), names=("name", "adapter", "weights")),
         supervised=(run / PREFERENCES / MANIFEST).is_file() and _who(judge) == _who(run_of(run / PREFERENCES).get("judge")),
     )
+
+
+def _chosen(trace: Trace) -> bool:
+    """Whether its summary is one of several that had scores: of one alone nothing is chosen."""
+    return len({one.summary for one in trace.versions if one.score is not None}) > 1
 
 
 def _who(manifest: object, names: tuple[str, str, str] = ("model", "adapter", "digest")) -> tuple[object, ...] | None:

@@ -61,6 +61,8 @@ class Results:
     """... and for how many of these the judge gave all scores."""
     there: Mapping[str, float | None]
     """The average over the compared samples that the method has a summary of; those of two methods may be others."""
+    lacking: Mapping[str, int]
+    """How many of the compared samples it has no summary of, which score 0."""
     resamples: int
     seed: int
     leniency: str | None = None
@@ -98,6 +100,7 @@ def results(samples: Sequence[Sample], scored: Scored, *, resamples: int, seed: 
         for method, table in tables.items()
     }
     draws = _drawn(common, resamples=resamples, seed=seed)
+    failed = _failed(common, scored)
     return Results(
         judge=scored.judge,
         labels=scored.labels,
@@ -110,10 +113,11 @@ def results(samples: Sequence[Sample], scored: Scored, *, resamples: int, seed: 
         two_way=draws.two_way,
         rows={method: {name: _mean(values, draws) for name, values in of_one.items()} for method, of_one in columns.items()},
         parts=_parts(common, columns, resamples=resamples, seed=seed),
-        differences=_differences(common, columns, _failed(common, scored), draws, seed=seed),
+        differences=_differences(common, columns, failed, draws, seed=seed),
         summaries={method: len(of_one) for method, of_one in scored.scores.items()},
         scored={method: len(of_one) - len(unread[method]) for method, of_one in scored.scores.items()},
         there={method: _where_there(common, of_one, columns[method][AVERAGE]) for method, of_one in scored.scores.items()},
+        lacking={method: int(of_one.sum()) for method, of_one in failed.items()},
         resamples=resamples,
         seed=seed,
         leniency=scored.leniency,

@@ -59,7 +59,7 @@ def _worth(found: Results, method: str) -> str:
     scores = f"{METHODS[method].published} scores {value.value:.1f} of 100 on average over {found.compared} samples of {found.readers} readers{chosen_by}"
     mine = [one for one in found.differences if one.method == method and one.of == AVERAGE]
     if not mine:
-        return f"{scores}; no method that it is held against was run."
+        return f"{scores}{_missing(found, method)}; no method that it is held against was run."
     told = [
         (word, [METHODS[one.minus].published + _missing(found, one.minus) for one in mine if chosen(one)])
         for word, chosen in (
@@ -73,7 +73,7 @@ def _worth(found: Results, method: str) -> str:
 
 def _missing(found: Results, method: str) -> str:
     """What a method's average has of 0 since it wrote nothing: said of each method that is named, since it makes one low and the others high beside it."""
-    missing = found.samples - found.summaries[method]
+    missing = found.lacking[method]
     counted = "1 sample, which counts" if missing == 1 else f"{missing} samples, which count"
     return f" (no summary of {counted} 0)" if missing else ""
 
@@ -103,10 +103,8 @@ def notes(found: Results) -> tuple[str, ...]:
         f"95% intervals: {drawn} drawn anew, {found.resamples:,} resamples, seed {found.seed}; p-values exchange methods by reader and by product, the "
         "larger counts, and are adjusted (Holm): those of the differences told above, and those of all others",
     ]
-    if any(count < found.samples for count in found.summaries.values()):
-        said.append(
-            "a sample that a method has no summary of scores 0 under it; the table of samples says how many, and the average without them"
-        )
+    if any(found.lacking.values()):
+        said.append("a sample that a method has no summary of scores 0 under it; the table of samples has the average without them")
     if found.compared < found.samples:
         said.append(
             f"{found.samples - found.compared} of {found.samples} samples are not compared, since the judge could not score some summary of them"
@@ -182,7 +180,7 @@ def _parts(found: Results) -> list[Table]:
 def _counts(found: Results) -> Table:
     return Table(
         title="Samples",
-        header=("method", "summaries", "scored", "AVG of these"),
+        header=("method", "summaries", "scored", "AVG of the compared ones with a summary"),
         rows=tuple(
             (
                 METHODS[method].published,
