@@ -25,6 +25,7 @@ from perse.files.runlog import MANIFEST, read_lines, read_manifest, what_it_is
 from perse.formats.json_text import read_json
 from perse.records import explain
 from perse.rehearsal.methods import METHODS
+from perse.results.words import telling_apart
 from perse.strict import Strict
 
 TRACES = "traces.jsonl"
@@ -85,6 +86,11 @@ class Played(_Record):
         """The last one that there is."""
         return next((turn.response for turn in reversed(self.turns) if turn.response is not None), None)
 
+    @property
+    def responses(self) -> int:
+        """How many there are."""
+        return sum(turn.response is not None for turn in self.turns)
+
 
 class Filtered(_Record):
     """What was kept for the rewriting. Numbers count from 1, in the order of the sample's reviews."""
@@ -144,6 +150,11 @@ class Trace(_Record):
     """Which version is the summary, from 1."""
     rounds: tuple[Round, ...] = ()
     """Under the personal judge."""
+
+    @property
+    def filters(self) -> tuple[Filtered, ...]:
+        """What was kept for its rewriting, or for that of each round."""
+        return tuple(one for one in (self.filtered, *(each.filtered for each in self.rounds)) if one is not None)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -234,7 +245,7 @@ class RunSummary:
             why = "".join(f"; {count} None ({reason})" for reason, count in none.items())
             told.append(f"{method}: {counts.get('ok', 0)} of {sum(counts.values())} summaries{why}")
         told += [
-            f"{name}: {rates[-1]:.0%} passed after {len(rates)} iteration{'s' if len(rates) > 1 else ''}"
+            f"{name}: {_percent(rates[-1])} passed after {len(rates)} iteration{'s' if len(rates) > 1 else ''}"
             for name, rates in self.rates.items()
         ]
         told += [f"{method}: {what}" for method, what in self.chance.items()]
@@ -257,19 +268,34 @@ def summary_of_run(run: Path) -> RunSummary:
 
 def _chance(traces: Collection[Trace], *, scored: bool) -> str:
     """In words; empty where every answer was had."""
-    filtered = [each.filtered for each in traces if each.filtered is not None]
+    filtered = [one for each in traces for one in each.filters]
     removed, drawn = sum(len(one.removed) for one in filtered), sum(len(one.drawn) for one in filtered)
     histories = sum(one.history_drawn for one in filtered)
-    unscored = sum(bool(each.versions) and all(one.score is None for one in each.versions) for each in traces) if scored else 0
+    chosen = sum(one.history is not None for one in filtered)
+    unscored = (
+        sum(each.kept is not None and all(one.score is None for one in each.versions) for each in traces) if scored else 0
+    )
     return "; ".join(
         told
         for told, count in (
-            (f"{drawn} of {removed} product reviews that went were drawn at random, since the filter named none", drawn),
-            (f"{histories} of {len(filtered)} reviews of a history were drawn at random", histories),
-            (f"of {unscored} samples the judge scored no version, and the last one was kept", unscored),
+            (
+                f"{drawn} of {removed} product reviews that went were drawn at random, since the filter did not name enough",
+                drawn,
+            ),
+            (f"{histories} of {chosen} reviews of a history were drawn at random", histories),
+            (
+                f"of {unscored} {'sample' if unscored == 1 else 'samples'} the judge scored no version, and the last one was kept",
+                unscored,
+            ),
         )
         if count
     )
+
+
+def _percent(rate: float) -> str:
+    """ "67%"; of nearly all and nearly none the decimals that it takes not to look like "100%" and "0%"."""
+    whole = 100 * rate
+    return f"{whole:.{max(telling_apart(whole, bound, digits=0) for bound in (0, 100))}f}%"
 
 
 def _end(last: Round) -> str:

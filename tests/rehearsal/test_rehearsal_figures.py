@@ -103,10 +103,16 @@ def test_what_happened_on_the_way_is_counted() -> None:
         ("+RoleChange", None, "1.00", None, None, "1", "0"),
         ("Rehearsal", "1 of 3", "1.50", "1.50", "1 of 3", "0", "2"),
     )
-    rounds = (Round(summary="s", filtered=Filtered(removed=(1,), history=1), stands=True), Round(summary="t", preferred=0.3))
+    rounds = (
+        Round(suggestions=response, summary="s", filtered=Filtered(removed=(1,), history=1), stands=True),
+        Round(suggestions=response, summary="t", preferred=0.3),
+        Round(failed="suggestions: bad_json"),
+    )
     ours = way_table(
-        {"personal": {"s1": trace("s1", "personal", rounds=rounds), "s2": trace("s2", "personal", rounds=rounds[1:])}}
+        {"personal": {"s1": trace("s1", "personal", rounds=rounds[:2]), "s2": trace("s2", "personal", rounds=rounds[1:])}}
     )
     assert ours is not None
-    assert ours.rows == (("Personal judge (ours)", None, "1.50", "1.00", "0 of 1", "1", "0"),)
+    assert ours.rows == (("Personal judge (ours)", None, "1.50", "1.00", "0 of 1", "1", "0"),), (
+        "a user who could not answer gave no response"
+    )
     assert way_table({"onlysum": {"s1": trace("s1", "onlysum")}}) is None

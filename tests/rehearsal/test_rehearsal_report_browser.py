@@ -171,21 +171,23 @@ def test_rounds_under_the_personal_judge_are_told(visit: Any, tmp_path: Path) ->
                 Round(
                     suggestions=said,
                     filtered=Filtered(removed=(2,), history=1),
-                    summary=one.summary,
+                    summary=f"Well. {one.summary}",
                     preferred=0.62,
                     stands=True,
                 ),
-                Round(suggestions=said, summary=f"{one.summary} Indeed.", preferred=0.4, order_gap=0.1),
+                Round(suggestions=said, summary=f"Well. {one.summary} Indeed.", preferred=0.4, order_gap=0.1),
+                Round(suggestions=said, summary=f"Well. {one.summary}", preferred=0.5),
             )
             ours = Trace(sample=name, method="personal", summary=one.summary, general=one.general, rounds=rounds)
             file.write(ours.model_dump_json(exclude_defaults=True) + "\n")
     page = visit(write_report(given, run, tmp_path / "report", name="scored", resamples=100, seed=0))
-    assert "1 of 2 rounds stood" in page.locator("#sample-table").inner_text()
+    assert "1 of 3 rounds stood" in page.locator("#sample-table").inner_text()
     words = opened(page, "s1").inner_text()
-    assert "The personal judge: 2 rounds, 1 stood" in words
+    assert "The personal judge: 3 rounds, 1 stood" in words
     assert "Round 1: the reader would rather have it with 62%, stands" in words
     assert "Round 2: the reader would rather have it with 40%, does not stand" in words and "order gap 0.10" in words
-    assert page.locator("dialog ins").all_inner_texts() == [" Indeed."]
+    assert "Round 3: the rewriting changes nothing" in words
+    assert page.locator("dialog ins").all_inner_texts() == ["Well. ", " Indeed."]
 
 
 def test_everything_of_a_story_can_be_done_by_keyboard(visit: Any, made: Path) -> None:

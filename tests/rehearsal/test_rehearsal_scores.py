@@ -108,12 +108,8 @@ def test_summaries_that_are_not_there_are_counted_over_the_samples_that_are_comp
     """Rehearsal lacks those of s0 to s2; of a sample that the judge could not score under OnlySum it counts nothing."""
     whole = scored({"onlysum": [[60.0] * 6] * 12, "rehearsal": [[80.0] * 6] * 12})
     scores = {
-        "onlysum": {
-            name: dict.fromkeys(MEASURES, None if name in unread else 60.0) for name in whole.scores["onlysum"]
-        },
-        "rehearsal": {
-            name: values for name, values in whole.scores["rehearsal"].items() if name not in {"s0", "s1", "s2"}
-        },
+        "onlysum": {name: dict.fromkeys(MEASURES, None if name in unread else 60.0) for name in whole.scores["onlysum"]},
+        "rehearsal": {name: values for name, values in whole.scores["rehearsal"].items() if name not in {"s0", "s1", "s2"}},
     }
     made = results(SAMPLES, replace(whole, scores=scores), resamples=200, seed=0)
     result = rehearsal_result(made)

@@ -66,6 +66,7 @@ def test_rounds_under_the_personal_judge_say_what_the_reader_would_rather_have()
             suggestions=said, filtered=Filtered(removed=(2,), history=1), summary="They are quiet.", preferred=0.62, stands=True
         ),
         Round(suggestions=said, summary="They are very quiet.", preferred=0.5496),
+        Round(suggestions=said, summary="They are quiet.", preferred=0.5),
         Round(failed="suggestions: bad_json"),
     )
     told = shown(Trace(sample="s1", method="personal", summary="They are quiet.", general="They are loud.", rounds=rounds))
@@ -73,8 +74,19 @@ def test_rounds_under_the_personal_judge_say_what_the_reader_would_rather_have()
     assert "Round 1: the reader would rather have it with 62%, stands" in lines and "They are [-loud-]{+quiet+}." in lines
     assert "Round 2: the reader would rather have it with 54.96%, does not stand" in lines
     assert "They are {+very +}quiet." in lines
-    assert "Round 3: no preference, does not stand" in lines and "suggestions: bad_json" in lines
+    assert "Round 3: the rewriting changes nothing" in lines, "no judge was asked"
+    assert "Round 4: no preference, does not stand" in lines and "suggestions: bad_json" in lines
     assert "Summary" not in lines
+
+
+@pytest.mark.parametrize(("method", "told"), [("rehearsal", "not passed, 0 responses"), ("role", "0 responses, unsupervised")])
+def test_a_supervised_user_who_said_nothing_is_not_said_to_be_unsupervised(method: str, told: str) -> None:
+    nothing = Played(turns=(Turn(response=None, failed="bad_json: no JSON"),))
+    trace = Trace(
+        sample="s1", method=method, summary=None, failed="suggestions: bad_json", practice=(nothing,), suggestions=nothing
+    )
+    lines = [line.strip() for line in shown(trace).splitlines()]
+    assert f"Suggestions: {told}" in lines and "round 1: not passed, 0 responses" in lines
 
 
 def test_colours_stand_for_signs_where_there_are_colours() -> None:

@@ -133,7 +133,7 @@ def _sections(result: Result, figures: Sequence[Figure]) -> tuple[Section, ...]:
 
 _ROLE_PLAY = (
     "How many of the samples' users had given suggestions that the supervisor let pass, after each iteration. With demonstrations, the first "
-    "prompt shows what passed in practice."
+    "prompt shows the responses that passed in practice, or where none did the last of each round."
 )
 
 

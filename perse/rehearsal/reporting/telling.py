@@ -106,8 +106,9 @@ def way_table(traces: Traces) -> Table | None:
 
 def _way(method: str, traces: Sequence[Trace], most: int) -> tuple[Cell, ...]:
     played = [trace.suggestions for trace in traces if trace.suggestions is not None]
-    responses = [len(trace.rounds) for trace in traces if trace.rounds] or [len(one.turns) for one in played]
-    filtered = [one for trace in traces for one in (trace.filtered, *(one.filtered for one in trace.rounds)) if one is not None]
+    in_rounds = [sum(one.suggestions is not None for one in trace.rounds) for trace in traces if trace.rounds]
+    responses = in_rounds or [one.responses for one in played]
+    filtered = [one for trace in traces for one in trace.filters]
     kept = Counter(_last_that_stood(trace) if trace.rounds else trace.kept for trace in traces)
     removed = sum(len(one.removed) for one in filtered)
     return (

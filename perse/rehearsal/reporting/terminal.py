@@ -15,7 +15,7 @@ from perse.data.persum.folder import ProductReview, Sample
 from perse.rehearsal.folder import Filtered, Played, Round, Trace
 from perse.rehearsal.methods import METHODS
 from perse.rehearsal.reporting.changes import Change, changes, is_new
-from perse.rehearsal.reporting.compared import rounds, turns, versions
+from perse.rehearsal.reporting.compared import ComparedRound, rounds, turns, versions
 from perse.results.terminal import safe
 
 _LOOKS = {"=": "", "-": "red strike", "+": "green underline"}
@@ -51,11 +51,12 @@ def _story(trace: Trace, *, sample: Sample | None, chain: bool, everything: bool
     if trace.practice:
         yield _heading(f"Practice: {sum(one.passed for one in trace.practice)} of {len(trace.practice)} rounds passed")
         for number, played in enumerate(trace.practice, start=1):
-            yield 1, Text(f"round {number}: {came_of(played)}")
+            yield 1, Text(f"round {number}: {came_of(played, supervised=True)}")
             yield from (_turns(played, colours=colours, depth=2) if everything else ())
         yield 1, Text(f"demonstrations shown: {len(trace.demonstrations)}")
     if trace.suggestions is not None:
-        yield _heading(f"Suggestions: {came_of(trace.suggestions)}")
+        supervised = trace.method in METHODS and METHODS[trace.method].supervised
+        yield _heading(f"Suggestions: {came_of(trace.suggestions, supervised=supervised)}")
         yield from _turns(trace.suggestions, colours=colours, depth=1)
     if trace.filtered is not None:
         yield _heading("Reviews for the rewriting")
@@ -67,7 +68,7 @@ def _story(trace: Trace, *, sample: Sample | None, chain: bool, everything: bool
             yield 1, _compared(one.before, one.version.summary, colours=colours)
         yield from _why(one.version.failed)
     for number, each in enumerate(rounds(trace), start=1):
-        yield _heading(f"Round {number}: {stood(each.round)}")
+        yield _heading(f"Round {number}: {stood(each)}")
         yield from _round(each.round, each.before, sample, everything=everything, colours=colours)
     if not (trace.versions or trace.rounds) and trace.summary is not None:
         yield _heading("Summary")
@@ -77,16 +78,20 @@ def _story(trace: Trace, *, sample: Sample | None, chain: bool, everything: bool
         yield from _why(trace.failed)
 
 
-def came_of(played: Played) -> str:
+def came_of(played: Played, *, supervised: bool) -> str:
     """ "passed, 2 responses"."""
-    responses = f"{len(played.turns)} response{'' if len(played.turns) == 1 else 's'}"
-    if not any(turn.verdict for turn in played.turns):
+    responses = f"{played.responses} response{'' if played.responses == 1 else 's'}"
+    if not supervised:
         return f"{responses}, unsupervised"
     return f"{'passed' if played.passed else 'not passed'}, {responses}"
 
 
-def stood(one: Round) -> str:
-    """ "the reader would rather have it with 62%, stands". 55.04% is above a threshold of 55%, and 54.96% is not: decimals where there are some."""
+def stood(compared: ComparedRound) -> str:
+    """ "the reader would rather have it with 62%, stands". 55.04% is above a threshold of 55%, and 54.96% is not: decimals where there are some. Of a
+    rewriting that changes nothing no judge is asked."""
+    one = compared.round
+    if one.summary is not None and one.summary == compared.before:
+        return "the rewriting changes nothing"
     percent = "" if one.preferred is None else f"{100 * one.preferred:.2f}".rstrip("0").rstrip(".")
     rather = "no preference" if one.preferred is None else f"the reader would rather have it with {percent}%"
     return f"{rather}, {'stands' if one.stands else 'does not stand'}"

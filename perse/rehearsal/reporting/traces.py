@@ -54,7 +54,7 @@ def pack_traces(samples: Sequence[Sample], scored: Scored, *, chain: bool, most:
         "item": [sample.own.item_id for sample in shown],
         "category": [sample.category for sample in shown],
         "group": [sample.group for sample in shown],
-        "runs": [_columns(shown, scored.traces[name], scored.scores.get(name, {})) for name in methods],
+        "runs": [_columns(shown, name, scored.traces[name], scored.scores.get(name, {})) for name in methods],
     }
     return Stories(pack(head, stories.texts, details), shown=len(shown), there=len(samples))
 
@@ -66,11 +66,13 @@ def _chosen(samples: Sequence[Sample], scored: Scored, *, most: int, seed: int) 
     return [sample for sample in samples if sample.id in there]
 
 
-def _columns(samples: Sequence[Sample], traces: Mapping[str, Trace], scores: Mapping[str, Values]) -> dict[str, list[Any]]:
+def _columns(
+    samples: Sequence[Sample], method: str, traces: Mapping[str, Trace], scores: Mapping[str, Values]
+) -> dict[str, list[Any]]:
     """One method's: whether there is a summary, its average and the mean against the user's own review, and how it came about."""
+    supervised = METHODS[method].supervised
     found = [traces.get(sample.id) for sample in samples]
     played = [None if trace is None else trace.suggestions for trace in found]
-    supervised = [one if one is not None and any(turn.verdict for turn in one.turns) else None for one in played]
     values = [scores.get(sample.id) for sample in samples]
     return {
         "summary": [trace is not None and trace.summary is not None for trace in found],
@@ -78,8 +80,8 @@ def _columns(samples: Sequence[Sample], traces: Mapping[str, Trace], scores: Map
         "user": [
             _average(None if one is None else {key: value for key, value in one.items() if key[0] == "user"}) for one in values
         ],
-        "turns": [None if one is None else len(one.turns) for one in played],
-        "passed": [None if one is None else one.passed for one in supervised],
+        "turns": [None if one is None else one.responses for one in played],
+        "passed": [None if one is None or not supervised else one.passed for one in played],
         "kept": [None if trace is None else trace.kept for trace in found],
         "rounds": [len(trace.rounds) if trace is not None and trace.rounds else None for trace in found],
         "stood": [sum(one.stands for one in trace.rounds) if trace is not None and trace.rounds else None for trace in found],
@@ -123,17 +125,20 @@ class _Stories:
             "failed": self._text(trace.failed),
             "general": self._text(trace.general),
             "analysis": self._text(trace.analysis),
-            "practice": [self._played(one) for one in trace.practice],
+            "practice": [self._played(one, supervised=True) for one in trace.practice],
             "demonstrations": [self._text(one) for one in trace.demonstrations],
-            "suggestions": None if trace.suggestions is None else self._played(trace.suggestions),
+            "suggestions": None
+            if trace.suggestions is None
+            else self._played(trace.suggestions, supervised=METHODS[trace.method].supervised),
             "filtered": None if trace.filtered is None else self._filtered(trace.filtered),
             "versions": [self._version(one) for one in versions(trace, chain=self._chain)],
             "kept": trace.kept,
             "rounds": [self._round(one) for one in rounds(trace)],
         }
 
-    def _played(self, played: Played) -> dict[str, Any]:
-        return {"passed": played.passed, "turns": [self._turn(one) for one in turns(played)]}
+    def _played(self, played: Played, *, supervised: bool) -> dict[str, Any]:
+        passed = played.passed if supervised else None
+        return {"passed": passed, "responses": played.responses, "turns": [self._turn(one) for one in turns(played)]}
 
     def _turn(self, one: ComparedTurn) -> dict[str, Any]:
         return {

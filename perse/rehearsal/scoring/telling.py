@@ -104,7 +104,9 @@ def notes(found: Results) -> tuple[str, ...]:
         "larger counts, and are adjusted (Holm): those of the differences told above, and those of all others",
     ]
     if any(found.lacking.values()):
-        said.append("a sample that a method has no summary of scores 0 under it; the table of samples has the average without them")
+        said.append(
+            "a sample that a method has no summary of scores 0 under it; the table of samples has the average without them"
+        )
     if found.compared < found.samples:
         said.append(
             f"{found.samples - found.compared} of {found.samples} samples are not compared, since the judge could not score some summary of them"

@@ -43,8 +43,8 @@ async function turnsOf(played) {
 }
 
 function cameOf(played) {
-  const responses = several(played.turns.length, "response");
-  if (!played.turns.some((turn) => turn.verdict)) return `${responses}, unsupervised`;
+  const responses = several(played.responses, "response");
+  if (played.passed === null) return `${responses}, unsupervised`;
   return played.passed ? `passed, ${responses}` : `not passed, ${responses}`;
 }
 
@@ -105,12 +105,18 @@ async function versionsOf(trace) {
   return folded(`Rewritings: ${several(trace.versions.length, "version")}, ${kept}`, true, ...made);
 }
 
+// Of a rewriting that changes nothing no judge is asked.
+function stoodOf(round) {
+  if (round.summary !== null && round.summary === round.before) return "the rewriting changes nothing";
+  const rather = round.preferred === null ? "no preference" : `the reader would rather have it with ${Number(number(100 * round.preferred, 2))}%`;
+  return `${rather}, ${round.stands ? "stands ★" : "does not stand"}`;
+}
+
 // Under the personal judge: a suggestion, the rewriting that came of it, and whether the reader would rather have that.
 async function roundsOf(trace) {
   const made = [];
   for (const [at, round] of trace.rounds.entries()) {
-    const rather = round.preferred === null ? "no preference" : `the reader would rather have it with ${Number(number(100 * round.preferred, 2))}%`;
-    const title = `Round ${at + 1}: ${rather}, ${round.stands ? "stands ★" : "does not stand"}`;
+    const title = `Round ${at + 1}: ${stoodOf(round)}`;
     const parts = [];
     if (round.response) parts.push(make("article", { className: "turn user" }, make("h5", {}, "The user"), ...(await responseOf(round.response))));
     if (round.filtered) {
