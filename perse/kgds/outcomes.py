@@ -103,7 +103,9 @@ class Outcomes:
     """The folder that it was read from."""
     notes: tuple[str, ...] = field(default=())
     verified_by: str | None = None
-    """The judge and how it was asked, where that is known."""
+    """The judge, where that is known."""
+    facts_asked: str | None = None
+    """abs-aos: how it was asked about facts, "one by one" or "in lists", where that is known."""
     asked: tuple[Asked, ...] = ()
     """What verification took, where that is known."""
     refused: str | None = None

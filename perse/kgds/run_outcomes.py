@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from perse.errors import BadInput
@@ -29,6 +29,9 @@ from perse.kgds.folder import (
 )
 from perse.kgds.outcomes import NUMBERED, Asked, Outcome, Outcomes, tag
 
+KINDS = ("fact", "opinion")
+"""Of questions about a summary."""
+
 
 def read_outcomes(run: Path, benchmark: Benchmark, *, name: str = VERIFIED) -> list[Outcomes]:
     """The outcomes of a run's summaries, by pattern and paradigm; verified under `name`, if they were.
@@ -47,11 +50,9 @@ def read_outcomes(run: Path, benchmark: Benchmark, *, name: str = VERIFIED) -> l
         models = sorted({summary.model for summary in summaries.values()})
         if len(models) > 1:
             raise BadInput(f"{run / SUMMARIES} has summaries by {' and '.join(models)}; give each model a folder of its own")
-        asked_here = [one for key, one in judgements.items() if key.startswith(f"{pattern}/{paradigm}/")]
-        # What a judge answered nothing about is not known: 0 would be the summaries'.
-        silent = bool(asked_here) and all(one.status is not Status.OK for one in asked_here)
+        silent = _silent(judgements, f"{pattern}/{paradigm}/")
         outcomes = {
-            number: _outcome(benchmark.samples[number], summary, {} if silent else judgements, errors, folder)
+            number: _outcome(benchmark.samples[number], summary, judgements, errors, folder, silent=silent)
             for number, summary in summaries.items()
         }
         written = [summary.tokens for summary in summaries.values() if summary.tokens is not None]
@@ -59,9 +60,11 @@ def read_outcomes(run: Path, benchmark: Benchmark, *, name: str = VERIFIED) -> l
             *([Asked.of_tokens("summaries", models[0], written)] if written else []),
             *_asked(run, folder, judgements, errors, pattern=pattern, paradigm=paradigm),
         )
-        notes = (f"the judge answered none of {len(asked_here)} questions",) if silent else ()
+        notes = tuple(f"the judge answered none of {count} questions about {kind}s" for kind, count in silent.items())
+        judge = judge_of(folder)
+        way = _facts_asked(folder) if judge and pattern == "abs-aos" else None
         found.append(
-            Outcomes(models[0], pattern, paradigm, outcomes, str(run), notes, verified_by=_verified_by(folder), asked=asked)
+            Outcomes(models[0], pattern, paradigm, outcomes, str(run), notes, verified_by=judge, facts_asked=way, asked=asked)
         )
     return found
 
@@ -91,9 +94,8 @@ def _asked(
     """What was asked about the summaries of a pattern and paradigm, and what it took."""
     below = f"{pattern}/{paradigm}/"
     judge = judge_of(folder) or "?"
-    for kind in ("fact", "opinion"):
-        of_kind = [one for name, one in judgements.items() if name.startswith(below) and name.split("/")[3:4] == [kind]]
-        if of_kind:
+    for kind in KINDS:
+        if of_kind := _of_kind(judgements, below, kind):
             yield Asked.of(f"{kind}s", judge, of_kind)
     for feedback in (run / FEEDBACK, run / SECOND_TURN) if (pattern, paradigm) == ("ebs-aos", "structured") else ():
         if said := read_judgements(feedback / JUDGEMENTS):
@@ -102,18 +104,31 @@ def _asked(
         yield Asked.of("errors", judge_of(folder / ERRORS) or "?", of_errors)
 
 
-def _verified_by(folder: Path) -> str | None:
-    """Who verified, and how facts were asked about."""
-    judge = judge_of(folder)
-    if judge is None:
-        return None
+def _of_kind(judgements: Mapping[str, Judgement], below: str, kind: str) -> list[Judgement]:
+    return [one for name, one in judgements.items() if name.startswith(below) and name.split("/")[3:4] == [kind]]
+
+
+def _silent(judgements: Mapping[str, Judgement], below: str) -> dict[str, int]:
+    """The kinds of questions of which the judge answered none, and how many it was asked: 0 there would be the summaries'."""
+    asked = {kind: _of_kind(judgements, below, kind) for kind in KINDS}
+    return {kind: len(found) for kind, found in asked.items() if found and all(one.status is not Status.OK for one in found)}
+
+
+def _facts_asked(folder: Path) -> str:
     facts = read_manifest(folder).get("run", {}).get("facts")
-    return f"{judge} (facts {'in lists' if facts == 'paragraph' else 'one by one'})"
+    return "in lists" if facts == "paragraph" else "one by one"
 
 
 def _outcome(
-    sample: Sample, summary: Summary, judgements: Mapping[str, Judgement], errors: Mapping[str, Judgement], folder: Path
+    sample: Sample,
+    summary: Summary,
+    judgements: Mapping[str, Judgement],
+    errors: Mapping[str, Judgement],
+    folder: Path,
+    *,
+    silent: Collection[str],
 ) -> Outcome:
+    """`silent`: as `_silent`; what they ask about is not known."""
     facts = [fact_id(summary.place, fact.paragraph, fact.at) for fact in sample.facts] if summary.pattern == "abs-aos" else []
     opinions = [opinion_id(summary.place, number) for number in range(1, len(sample.opinions) + 1)]
     cited = frozenset(summary.paragraphs or ()) if summary.pattern == "ebs-aos" else None
@@ -121,6 +136,10 @@ def _outcome(
     if summary.status != "ok":
         covered = (False,) * len(opinions)
         return Outcome(cited, facts=(False,) * len(facts) or None, opinions=covered, failed=summary.error or summary.status)
+    if "fact" in silent:
+        facts = []
+    if "opinion" in silent:
+        opinions = []
     if not any(key in judgements for key in (*facts, *opinions)):
         return Outcome(cited, tags, len(summary.odd))
     if missing := next((key for key in (*facts, *opinions) if key not in judgements), None):
@@ -137,8 +156,8 @@ def _outcome(
         tags,
         len(summary.odd),
         tuple(judgements[key].label == "yes" for key in facts) or None,
-        tuple(judgements[key].label == "yes" for key in opinions),
-        errors=tuple(NUMBERED[str(error.label)] for error in named) if errors else None,
+        None if "opinion" in silent else tuple(judgements[key].label == "yes" for key in opinions),
+        errors=tuple(NUMBERED[str(error.label)] for error in named) if errors and "opinion" not in silent else None,
         error_shares=shares,
         unanswered=sum(judgement.status is not Status.OK for judgement in asked),
     )

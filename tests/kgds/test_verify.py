@@ -165,20 +165,35 @@ def test_what_the_engine_failed_at_is_asked_again_and_the_later_answer_counts(tm
 
 def test_an_answer_that_cannot_be_read_covers_nothing_and_is_counted(tmp_path: Path) -> None:
     run = run_folder(tmp_path, summary(1))
-    verified(Asked(lambda message: says(message) if "overdue" in message.rpartition("] ")[2] else "Hard to say.").judge, run)
+    answered = ("overdue.", "begins in May.")
+    verified(Asked(lambda message: says(message) if message.endswith(answered) else "Hard to say.").judge, run)
     outcome = read_outcomes(run, benchmark())[0].samples[1]
-    assert outcome.unanswered == 12 and outcome.facts == (False,) * 10 and outcome.opinions == (True, False, False)
+    assert outcome.unanswered == 11 and outcome.opinions == (True, False, False)
+    assert outcome.facts == (False, True, *(False,) * 8)
     asked = Asked()
     detect(asked.judge, benchmark(), run, name="verified")
     assert not asked.messages  # whether they are covered is not known
 
 
-def test_of_summaries_about_which_no_question_was_answered_nothing_is_known(tmp_path: Path) -> None:
+NO_FACTS, NO_OPINIONS = "none of 10 questions about facts", "none of 3 questions about opinions"
+
+
+@pytest.mark.parametrize(
+    ("answered", "facts", "opinions", "told"),
+    [
+        ("no such claim", None, None, (NO_FACTS, NO_OPINIONS)),  # and not 0 of 10, 0 of 3
+        ("overdue.", None, (True, False, False), (NO_FACTS,)),
+        ("begins in May.", (False, True, *(False,) * 8), None, (NO_OPINIONS,)),
+    ],
+)
+def test_of_facts_or_opinions_about_which_no_question_was_answered_nothing_is_known(
+    tmp_path: Path, answered: str, facts: tuple[bool, ...] | None, opinions: tuple[bool, ...] | None, told: tuple[str, ...]
+) -> None:
     run = run_folder(tmp_path, summary(1))
-    verified(Asked(lambda message: "Hard to say.").judge, run)
+    verified(Asked(lambda message: says(message) if message.endswith(answered) else "Hard to say.").judge, run)
     [outcomes] = read_outcomes(run, benchmark())
-    assert outcomes.samples[1].opinions is None and outcomes.samples[1].facts is None  # and not 0 of 3, 0 of 10
-    assert outcomes.notes == ("the judge answered none of 13 questions",)
+    assert (outcomes.samples[1].facts, outcomes.samples[1].opinions) == (facts, opinions)
+    assert outcomes.notes == tuple(f"the judge answered {one}" for one in told)
     assert not unverified([run], [outcomes])  # who was asked need not be asked to be asked
 
 
@@ -398,7 +413,10 @@ def test_who_verified_is_told_and_told_apart(tmp_path: Path) -> None:
     other = run_folder(tmp_path / "b", summary(1, model="n"))
     verified(Asked(name="strict").judge, other, facts="paragraph")
     outcomes = [*read_outcomes(one, benchmark()), *read_outcomes(other, benchmark())]
-    assert [found.verified_by for found in outcomes] == ["scripted (facts one by one)", "strict (facts in lists)"]
+    assert [(found.verified_by, found.facts_asked) for found in outcomes] == [
+        ("scripted", "one by one"),
+        ("strict", "in lists"),
+    ]
     [note] = [note for note in results(benchmark(), outcomes).notes if "cannot be compared" in note]
     assert "scripted (facts one by one) verified m; strict (facts in lists) verified n" in note
     alone = results(benchmark(), outcomes[:1])

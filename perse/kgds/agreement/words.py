@@ -42,7 +42,7 @@ def _auroc(row: Row) -> str:
     found = row.estimate("AUROC")
     low, high = found.interval.low, found.interval.high
     if low is None or high is None:
-        told = "which says nothing without an interval"
+        told = "from which nothing is concluded without an interval"
     elif round(low, FINEST) > _NOTHING:
         told = "it tells what follows from what does not"
     else:
@@ -51,7 +51,9 @@ def _auroc(row: Row) -> str:
             if round(high, FINEST) < _NOTHING
             else "not shown to tell what follows from what does not"
         )
-    return f"{words(found)} for {row.name} ({told})"
+    known, asked = int(row.given.known.sum()), len(row.given.known)
+    of = "" if known == asked else f", {known} of {asked}"
+    return f"{words(found)} for {row.name}{of} ({told})"
 
 
 def _right(row: Row) -> str:
@@ -70,11 +72,12 @@ def _constant(row: Row) -> str | None:
     said = row.values["said yes"].value
     if np.isnan(said) or 1 - CONSTANT < said < CONSTANT:
         return None
-    label, share, right = ("yes", said, "follow") if said >= CONSTANT else ("no", 1 - said, "do not follow")
-    answered = int(row.given.ok.sum()), len(row.given.ok)
-    if answered[0] < answered[1]:
-        return f"It says {label} to {share:.0%} of the {row.name} that it answered; what it did not answer counts as wrong."
-    return f"It says {label} to {share:.0%} of {row.name}: its accuracy there is little but the share of claims that {right}."
+    answered, asked, yes = int(row.given.ok.sum()), len(row.given.ok), int(row.given.yes.sum())
+    label, given, right = ("yes", yes, "follow") if said >= CONSTANT else ("no", answered - yes, "do not follow")
+    share = f"all {answered}" if given == answered else f"{given} of {answered}"
+    if answered < asked:
+        return f"It says {label} to {share} of the {row.name} that it answered; what it did not answer counts as wrong."
+    return f"It says {label} to {share} {row.name}: its accuracy there is little but the share of claims that {right}."
 
 
 def _listed(said: Sequence[str]) -> str:

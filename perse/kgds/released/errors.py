@@ -26,7 +26,7 @@ def with_errors(
 ) -> tuple[dict[int, Outcome], list[str]]:
     """`outcomes` with the errors in `folder`, and notes on what was odd.
 
-    A conclusion that names none of the five types, or more than one, is a question without an answer.
+    A conclusion that names none of the five types, or more than one, is none, and said in a note.
 
     Args:
         names: the samples that parts of names stand for, as in the verification of opinions.
@@ -34,9 +34,8 @@ def with_errors(
         BadInput: no files, one that is not JSON or has no Detection_Conclusion, or a name that tells a sample which there is not.
     """
     errors: dict[int, list[ErrorType]] = {number: [] for number in outcomes}
-    unclear = dict.fromkeys(outcomes, 0)
     notes: list[str] = []
-    nameless, elsewhere = 0, 0
+    nameless, elsewhere, unclear = 0, 0, 0
     places = _places(outcomes)
     for _, path in numbered(folder):
         kind = _kind(path)
@@ -47,20 +46,17 @@ def with_errors(
         if number is None or number not in outcomes:
             elsewhere += 1
         elif kind is None:
-            unclear[number] += 1
+            unclear += 1
         else:
             errors[number].append(kind)
     if nameless:
         notes.append(f"{nameless} detected errors tell no sample and are matched in order with the opinions not covered")
     if elsewhere:
         notes.append(f"{elsewhere} detected errors are about samples that are left out")
-    if total := sum(unclear.values()):
-        detections = "1 detection names" if total == 1 else f"{total} detections name"
+    if unclear:
+        detections = "1 detection names" if unclear == 1 else f"{unclear} detections name"
         notes.append(f"{detections} none, or more than one, of the five error types: not counted")
-    found = {
-        number: replace(outcome, errors=tuple(errors[number]), unanswered=outcome.unanswered + unclear[number])
-        for number, outcome in outcomes.items()
-    }
+    found = {number: replace(outcome, errors=tuple(errors[number])) for number, outcome in outcomes.items()}
     return found, notes
 
 

@@ -67,9 +67,8 @@ def odd_notes(extracted: Mapping[int, Extracted], outcomes: Mapping[int, Outcome
             f"{len(tags)} extracted {'tag names' if len(tags) == 1 else 'tags name'} no paragraph ({named(list(odd))}), such as {tags[0]}"
         )
     standing = [number for number, one in extracted.items() if one.fault and outcomes[number].failed is None]
-    if standing:
-        notes.append(
-            f"of {named(standing)} what was verified stands, though {extracted[standing[0]].fault}"
-            + ("" if extracted[standing[0]].cited is None else ": nothing is extracted")
-        )
+    for fault in dict.fromkeys(extracted[number].fault for number in standing):
+        numbers = [number for number in standing if extracted[number].fault == fault]
+        nothing = "" if extracted[numbers[0]].cited is None else ": nothing is extracted"
+        notes.append(f"of {named(numbers)} what was verified stands, though {fault}{nothing}")
     return notes

@@ -43,7 +43,7 @@ def kgds_figures(results: Results) -> dict[str, Figure]:
     for one in results.across:
         gaps.setdefault(one.model, {})[one.paradigm] = one.gap
         means.setdefault(one.model, {})[one.paradigm] = one.mean
-    both = "not verified under both patterns"
+    both = "not known under both patterns"
     drawn = [
         ranked(
             results,
@@ -99,7 +99,7 @@ def _of_metric(results: Results, pattern: Pattern, metric: Metric) -> Values:
 def _why_missing(results: Results, pattern: Pattern) -> Callable[[str], str]:
     there = {scores.model for scores in results.scores if scores.pattern == pattern}
     name = PATTERN_NAMES[pattern]
-    return lambda model: "not verified" if model in there else f"no summaries under {name}"
+    return lambda model: "not known" if model in there else f"no summaries under {name}"
 
 
 def _overall(results: Results, pattern: Pattern, *, name: str) -> Figure:

@@ -172,10 +172,11 @@ def _lead(results: Results) -> tuple[str, ...]:
     if len(models(results)) > 1:
         said += (line for pattern in patterns(results) for line in highest(results, pattern))
         if said:
+            instead = ", but from the tables of differences" if any(one.values for one in results.differences) else ""
             said.append(
-                "Each interval is of one value: whether two models differ cannot be read from whether they overlap, but from the tables of differences."
+                f"Each interval is of one value: whether two models differ cannot be read from whether they overlap{instead}."
             )
-    if any(scores.paradigm == "reflection" for scores in results.scores):
+    if results.deltas:
         said.append("A model that was asked both ways stands here with its structured prompt.")
     return tuple(said)
 
@@ -184,7 +185,7 @@ def _model_sentence(results: Results, model: str) -> str:
     """Overall performance by the structured prompt where there is one: what reflection changes stands in table 1."""
     found = [scores for pattern in patterns(results) if (scores := shown(results, model, pattern))]
     parts = [
-        f"{value_in_words(scores.values['op']) if 'op' in scores.values else 'not verified'} under {PATTERN_NAMES[scores.pattern]}"
+        f"{value_in_words(scores.values['op']) if 'op' in scores.values else 'not known'} under {PATTERN_NAMES[scores.pattern]}"
         + (" after reflection" if scores.paradigm == "reflection" else "")
         for scores in found
     ]

@@ -80,7 +80,7 @@ def highest(results: Results, pattern: Pattern) -> Sequence[str]:
         return ()
     if not comparable([one for one in found if one.model in known], "op"):
         return (
-            f"No overall performance (OP) is called the highest under {PATTERN_NAMES[pattern]}: different judges verified the models.",
+            f"No overall performance (OP) is called the highest under {PATTERN_NAMES[pattern]}: different judges, or one asked in different ways, verified the models.",
         )
     top = max(estimate.value or 0.0 for estimate in known.values())
     names = [f"{model}, {value_in_words(estimate)}" for model, estimate in known.items() if estimate.value == top]
@@ -93,14 +93,12 @@ def highest(results: Results, pattern: Pattern) -> Sequence[str]:
     said = f"Highest overall performance (OP) under {PATTERN_NAMES[pattern]}{by}: {'; '.join(names)}{picked}{_minus_next(results, pattern, known)}"
     if unknown := [one.model for one in found if one.model not in known]:
         said += f"; that of {', '.join(unknown)} is not known"
+    alone = [one.model for one in found if one.model in known and one.paradigm == "reflection"]
+    if len(alone) < len(known) and alone:
+        said += f"; {' and '.join(alone)} {'was' if len(alone) == 1 else 'were'} asked by reflection alone"
     samples = len(results.samples)
     unfailing = [one.model for one in found if not one.failed and known.get(one.model) and known[one.model].value == top]
-    silent = [one for one in found if one.model in known and one.unanswered]
-    not_answered = (
-        f" Not answered, and counted as not covered, were {' and '.join(f'{one.unanswered} questions about {one.model}' for one in silent)}."
-        if silent
-        else ""
-    )
+    not_answered = _not_answered([one for one in found if one.model in known and one.unanswered])
     if not unfailing:
         return (f"{said}.{not_answered}",)
     whose = "" if len(unfailing) == len(known) else f" of {' and '.join(unfailing)}"
@@ -108,6 +106,14 @@ def highest(results: Results, pattern: Pattern) -> Sequence[str]:
     return (
         f"{said}; none of the {samples} summaries{whose}{which} failed, up to {at_most(samples)} of others may.{not_answered}",
     )
+
+
+def _not_answered(rows: Sequence[Scores]) -> str:
+    """A sentence, or nothing without rows."""
+    if not rows:
+        return ""
+    told = [f"{one.unanswered} question{'' if one.unanswered == 1 else 's'} about {one.model}" for one in rows]
+    return f" Not answered, and counted as not covered, {'was' if rows[0].unanswered == 1 else 'were'} {' and '.join(told)}."
 
 
 def _minus_next(results: Results, pattern: Pattern, known: Mapping[str, Estimate]) -> str:
@@ -138,7 +144,9 @@ def table_1(results: Results) -> PaperTable:
     rows += [(_average_name(results, paradigm), _average_cells(results, paradigm, columns)) for paradigm in _averaged(results)]
     notes = [f"Percent, averaged over {len(results.samples)} samples that all count the same."]
     if any(best.values()):
-        notes.append(f"Set apart: the best {_PLACES} of F1, CAO R and OP, those that tie with them included.")
+        notes.append(
+            f"Set apart: the best {_PLACES} of F1, CAO R and OP where more can be compared, those that tie with them included."
+        )
     groups = tuple(
         (PATTERN_NAMES[pattern], tuple(metric_name(metric, pattern) for metric in METRICS)) for pattern in patterns(results)
     )
@@ -154,8 +162,11 @@ def _averaged(results: Results) -> list[Paradigm]:
 
 
 def _average_name(results: Results, paradigm: Paradigm) -> str:
-    number = max(average.models for average in results.averages if average.paradigm == paradigm)
-    return _row_name(f"mean of {number} models", paradigm)
+    numbers = {average.pattern: average.models for average in results.averages if average.paradigm == paradigm}
+    if len(set(numbers.values())) == 1:
+        return _row_name(f"mean of {next(iter(numbers.values()))} models", paradigm)
+    each = ", ".join(f"{number} under {PATTERN_NAMES[pattern]}" for pattern, number in numbers.items())
+    return _row_name(f"mean of models ({each})", paradigm)
 
 
 def _average_cells(

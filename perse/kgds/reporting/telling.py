@@ -14,6 +14,7 @@ from perse.kgds.reporting.finer import (
     win_rate_table,
 )
 from perse.kgds.reporting.tables import PATTERN_NAMES, correlation_table, highest, models, patterns
+from perse.kgds.scoring.across_models import FEWEST_MODELS
 from perse.kgds.scoring.results import Results, Scores
 from perse.results.result import Cell, Estimate, Result, Table
 from perse.results.words import ABSENT
@@ -30,7 +31,7 @@ def kgds_result(results: Results) -> Result:
     return Result(
         name=KGDS_METRICS,
         asks="How much of the background and of the opinions do the summaries hold?",
-        answer="\n".join(said) or f"Nothing was verified of {', '.join(models(results))}.",
+        answer="\n".join(said) or f"No overall performance (OP) is known of {', '.join(models(results))}.",
         tables=(
             *interval_tables(results),
             *_errors(results),
@@ -91,5 +92,8 @@ def _notes(results: Results, *, correlated: bool) -> Iterator[str]:
     if results.deltas or results.averages or results.differences:
         yield "means of models and differences are of the values as they are printed, to 0.01"
     if not correlated:
-        yield "a correlation across models needs three or more"
+        reasons = [one.pearson.interval.reason for one in results.correlations if one.models >= FEWEST_MODELS]
+        yield from (f"the correlation across models is {reason}" for reason in dict.fromkeys(reasons))
+        if not reasons:
+            yield "a correlation across models needs three or more of which F1 and CAO R are known"
     yield from results.notes

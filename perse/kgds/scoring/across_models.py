@@ -21,7 +21,7 @@ FEWEST_MODELS = 3
 """Two points are always on a line."""
 FEW_MODELS = f"undefined (fewer than {FEWEST_MODELS} models)"
 CONSTANT = "undefined (all models have the same value)"
-JUDGES = "undefined (different judges verified the models)"
+JUDGES = "undefined (different judges, or one asked in different ways, verified the models)"
 
 _BOTH: tuple[Metric, Metric] = ("f1", "cao")
 

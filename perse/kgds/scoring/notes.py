@@ -15,7 +15,7 @@ def left_out_notes(left_out: Mapping[str, Sequence[int]], benchmark: Benchmark) 
     if left_out:
         total = sum(map(len, left_out.values()))
         reasons = (
-            f"{f'{model} has no summary' if model else 'nobody has a summary'}, or no verification, of {named(numbers)}"
+            f"{f'{model} lacks a summary, or a verification,' if model else 'nobody has a summary, or no verification,'} of {named(numbers)}"
             for model, numbers in left_out.items()
         )
         yield f"{total} of {len(benchmark.samples)} samples are left out: {'; '.join(reasons)}"
@@ -33,16 +33,28 @@ def incomplete_notes(sides: Sequence[Side]) -> Iterable[str]:
 
 
 def source_notes(outcomes: Sequence[Outcomes]) -> Iterable[str]:
+    judges, ways = {one.verified_by for one in outcomes}, {one.facts_asked for one in outcomes if one.pattern == "abs-aos"}
     verifiers: dict[str, list[str]] = {}
     for one in outcomes:
-        models = verifiers.setdefault(one.verified_by or "a judge that is not known", [])
-        models += [one.model] if one.model not in models else []
-    if len(verifiers) > 1:
+        if (
+            len(judges) > 1 or len(ways) < 2 or one.pattern == "abs-aos"
+        ):  # where facts are asked about, ways of one judge differ
+            models = verifiers.setdefault(_verifier(one, outcomes), [])
+            models += [one.model] if one.model not in models else []
+    if len(judges) > 1 or len(ways) > 1:
         told = "; ".join(f"{judge} verified {', '.join(models)}" for judge, models in verifiers.items())
         yield f"values that different judges made, or ways of asking, cannot be compared: {told}"
     elif outcomes[0].verified_by:
-        yield f"verified by {outcomes[0].verified_by}"
+        yield f"verified by {', '.join(verifiers)}"
     yield from [f"{one.model}, {one.pattern}, {one.paradigm}: {note}" for one in outcomes for note in one.notes]
+
+
+def _verifier(one: Outcomes, outcomes: Sequence[Outcomes]) -> str:
+    """The judge, and how it was asked about facts if it was, here or in all else that it verified."""
+    judge = one.verified_by or "a judge that is not known"
+    ways = {other.facts_asked for other in outcomes if other.verified_by == one.verified_by and other.facts_asked}
+    way = one.facts_asked or (next(iter(ways)) if len(ways) == 1 else None)
+    return f"{judge} (facts {way})" if way else judge
 
 
 def refused_notes(refused: Sequence[Refused]) -> Iterable[str]:

@@ -58,7 +58,8 @@ class Scores(_Result):
     errors: Errors | None = None
     """None if errors were not asked about."""
     verified_by: str | None = None
-    """The judge, and how it was asked about facts, where that is known."""
+    facts_asked: str | None = None
+    """As in `Outcomes`, both."""
     failed: int
     """Summaries that could not be read; they score 0."""
     unanswered: int
@@ -73,10 +74,11 @@ class Scores(_Result):
 def comparable(rows: Iterable[Scores], metric: Metric) -> bool:
     """Whether a metric of these rows can be set beside one another: one judge verified them all, asked in one way, or the metric needs none.
 
-    What a model extracts is held against the experts' selection, without a judge.
+    What a model extracts is held against the experts' selection, without a judge; opinions are asked about in one way.
     """
     judged = [one for one in rows if metric in ("cao", "op") or one.pattern == "abs-aos"]
-    return len({one.verified_by for one in judged}) <= 1
+    ways = {one.facts_asked for one in judged if metric != "cao" and one.pattern == "abs-aos"}
+    return len({one.verified_by for one in judged}) <= 1 and len(ways) <= 1
 
 
 class Delta(_Result):

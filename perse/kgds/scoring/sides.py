@@ -64,6 +64,7 @@ def side_of(benchmark: Benchmark, one: Outcomes, *, numbers: Sequence[int], draw
         },
         errors=_errors(here, benchmark),
         verified_by=one.verified_by,
+        facts_asked=one.facts_asked,
         failed=sum(outcome.failed is not None for outcome in here.values()),
         unanswered=sum(outcome.unanswered for outcome in here.values()),
         odd=sum(outcome.odd for outcome in here.values()),

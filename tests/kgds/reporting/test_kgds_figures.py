@@ -84,7 +84,7 @@ def test_models_are_sorted_by_their_structured_prompt_and_keep_both_values() -> 
     )["figure-6-overall-ebs-aos"]
     said = [text for text in texts(found) if not text[0].isdigit()]
     # The last model's name stands above the reason for which it has no mark.
-    assert said == ["percent", "high", "only reflection", "low", "not verified", "not verified", "structured", "reflection"]
+    assert said == ["percent", "high", "only reflection", "low", "not verified", "not known", "structured", "reflection"]
     assert {"66.00, then 36.00", "46.00, then 86.00", "56.00 [53.50, 58.50]"} <= set(texts(found))
     assert found.rows[0] == ("high", "structured", 66.0, 63.5, 68.5, 60, None)
     assert found.alt.startswith(
@@ -127,7 +127,7 @@ def test_the_line_is_that_of_least_squares() -> None:
 def test_what_nothing_is_known_of_says_why() -> None:
     figures = kgds_figures(results(scores("only ebs", errors=None)))
     assert texts(figures["figure-8-overall-abs-aos"]) == ["no summaries under ABS-AOS"]
-    assert texts(figures["figure-7-gap"]) == ["not verified under both patterns"]
+    assert texts(figures["figure-7-gap"]) == ["not known under both patterns"]
     assert texts(figures["figure-5-background-and-opinions"]) == ["no model has both values"]
     assert texts(figures["errors-ebs-aos"]) == ["no errors were asked about"]
     assert texts(figures["errors-abs-aos"]) == ["no summaries"]

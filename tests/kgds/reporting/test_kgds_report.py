@@ -282,7 +282,7 @@ def test_the_lead_prints_values_and_concludes_nothing(tmp_path: Path) -> None:
     )
     assert "cannot be read from whether they overlap" in page and "significant" not in page
     alone = write_report(results(scores("a", values={})), tmp_path / "one").read_text(encoding="utf-8")
-    assert "overall performance not verified under EBS-AOS." in alone and "Highest" not in alone
+    assert "overall performance not known under EBS-AOS." in alone and "Highest" not in alone
 
 
 def test_a_report_replaces_a_report_and_nothing_else(tmp_path: Path) -> None:

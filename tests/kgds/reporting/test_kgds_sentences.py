@@ -1,0 +1,91 @@
+"""What is said of models that were verified, asked or known in different ways."""
+
+from __future__ import annotations
+
+import pytest
+from kgds_builders import benchmark
+from results_builders import results, scores
+
+from perse.kgds.outcomes import Outcome, Outcomes
+from perse.kgds.reporting.report import _lead
+from perse.kgds.reporting.tables import highest, table_1
+from perse.kgds.reporting.telling import kgds_result
+from perse.kgds.scoring.metrics import results as measured
+from perse.kgds.scoring.results import Average, Results
+
+TWELVE = benchmark(12)
+
+
+def outcomes(model: str, way: str, *, pattern: str = "ebs-aos", covers: int = 1) -> Outcomes:
+    """By one judge, which was asked about facts in this way; covers the first opinions, and extracts one paragraph more."""
+    found = {
+        number: Outcome(
+            cited=frozenset({1, 2}) if pattern == "ebs-aos" else None,
+            facts=None if pattern == "ebs-aos" else tuple(n % 2 == covers % 2 for n, _ in enumerate(one.facts)),
+            opinions=tuple(n < covers for n, _ in enumerate(one.opinions)),
+        )
+        for number, one in TWELVE.samples.items()
+    }
+    asked = None if pattern == "ebs-aos" else way
+    return Outcomes(model, pattern, "structured", found, model, verified_by="J", facts_asked=asked)  # type: ignore[arg-type]
+
+
+def test_how_a_judge_was_asked_about_facts_matters_only_where_it_was_asked_about_facts() -> None:
+    """One judge verified both, facts one by one in the one run and in lists in the other."""
+    both = [outcomes(model, way, covers=n) for n, (model, way) in enumerate((("a", "one by one"), ("b", "in lists")), start=1)]
+    extracted = measured(TWELVE, both, resamples=100)
+    assert "op" in extracted.differences[0].values and "No overall" not in kgds_result(extracted).answer
+    assert "verified by J" in extracted.notes
+    written = [outcomes(model, way, pattern="abs-aos") for model, way in (("a", "one by one"), ("b", "in lists"))]
+    apart = measured(TWELVE, [*both, *written], resamples=100)
+    assert [set(one.values) for one in apart.differences if one.pattern == "abs-aos"] == [{"cao"}]
+    assert "different judges, or one asked in different ways, verified the models" in kgds_result(apart).answer
+    assert (
+        "values that different judges made, or ways of asking, cannot be compared: J (facts one by one) verified a; J (facts in lists) verified b"
+        in apart.notes
+    )
+
+
+def test_of_three_models_that_cannot_be_compared_it_is_not_said_that_three_are_needed() -> None:
+    three = [
+        outcomes(model, way, pattern="abs-aos")
+        for model, way in zip("abc", ("one by one", "in lists", "in lists"), strict=True)
+    ]
+    notes = " ".join(kgds_result(measured(TWELVE, three, resamples=100)).notes)
+    assert "the correlation across models is undefined (different judges" in notes and "needs three" not in notes
+    two = " ".join(kgds_result(measured(TWELVE, three[1:], resamples=100)).notes)
+    assert "needs three or more of which F1 and CAO R are known" in two
+
+
+@pytest.mark.parametrize(
+    ("numbers", "name"), [((2, 2), "mean of 2 models"), ((3, 2), "mean of models (3 under EBS-AOS, 2 under ABS-AOS)")]
+)
+def test_a_mean_of_fewer_models_under_one_pattern_says_so(numbers: tuple[int, int], name: str) -> None:
+    means = tuple(
+        Average(pattern=pattern, paradigm="structured", models=number, values={})
+        for pattern, number in zip(("ebs-aos", "abs-aos"), numbers, strict=True)
+    )
+    table = table_1(results(scores("a"), scores("a", "abs-aos"), scores("b"), scores("b", "abs-aos"), averages=means))
+    assert [row[0] for row in table.rows] == ["a", "b", name]
+
+
+def of_both(*, paradigm: str = "structured", unanswered: int = 0) -> Results:
+    return results(scores("a", "ebs-aos", paradigm, start=90), scores("b", start=80, unanswered=unanswered))  # type: ignore[arg-type]
+
+
+def test_a_model_that_was_asked_by_reflection_alone_is_said_to_be_beside_others() -> None:
+    assert "; a was asked by reflection alone; none of" in highest(of_both(paradigm="reflection"), "ebs-aos")[0]
+    assert "reflection" not in highest(of_both(), "ebs-aos")[0]
+    lead = " ".join(_lead(of_both(paradigm="reflection")))
+    assert "asked both ways" not in lead and "tables of differences" not in lead, "there is neither"
+
+
+def test_one_question_that_was_not_answered_is_one() -> None:
+    assert highest(of_both(unanswered=1), "ebs-aos")[0].endswith(
+        " Not answered, and counted as not covered, was 1 question about b."
+    )
+
+
+def test_where_no_overall_performance_is_known_it_is_not_said_that_nothing_was_verified() -> None:
+    """A judge that answered nothing, and facts without opinions: both were verified."""
+    assert kgds_result(results(scores("a", values={}))).answer == "No overall performance (OP) is known of a."
