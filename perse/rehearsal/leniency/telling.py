@@ -6,7 +6,7 @@ from perse.rehearsal.judging import Aspect
 from perse.rehearsal.leniency.measuring import GRADE, Leniency, OfQuestion
 from perse.rehearsal.settings import WIDE
 from perse.results.result import Result, Table
-from perse.results.words import shown
+from perse.results.words import ABSENT, shown
 
 REHEARSAL_LENIENCY = "rehearsal-leniency"
 
@@ -35,12 +35,26 @@ def finding(found: Leniency) -> str:
     """In two sentences, and a third of what the worst and the best summaries get: a judge that gives all the same is strict with one and lenient with
     the other, whatever it is on average."""
     told = ", and ".join(_words(one) for one in found.questions)
-    others = " and ".join(map(_of_others, found.questions))
-    fewest = min((one.answered for one in found.questions), default=found.summaries)
-    scored = f"{found.summaries}" if fewest == found.summaries else f"{fewest} of {found.summaries}"
-    products = f"{scored} summaries of {found.products} products"
+    others = " and ".join(_of_others(one) for one in found.questions if one.unrelated.value is not None).removesuffix(",")
+    of_others = f" To summaries with another product's reviews it gives {others}." if others else ""
+    products = f"{_scored(found)} of {found.products} {'product' if found.products == 1 else 'products'}"
     ends = "; ".join(filter(None, map(_ends, found.questions)))
-    return f"{found.judge} {told}, over {products} that people graded. To summaries with another product's reviews it gives {others.removesuffix(',')}.{f' {ends[0].upper()}{ends[1:]}.' if ends else ''}{_turned(found)}"
+    return f"{found.judge} {told}, over {products} that people graded.{of_others}{f' {ends[0].upper()}{ends[1:]}.' if ends else ''}{_turned(found)}"
+
+
+def _scored(found: Leniency) -> str:
+    """Over how many summaries: by question, where a judge that answered both answered them of different ones."""
+    some = [one for one in found.questions if one.answered]
+    if len({one.answered for one in some}) > 1:
+        first, *others = ((_of_all(one.answered, found.summaries), TITLES[one.aspect]) for one in some)
+        return (
+            " and ".join((f"{first[0]} summaries for {first[1]}", *(f"{number} for {title}" for number, title in others))) + ","
+        )
+    return f"{_of_all(some[0].answered if some else found.summaries, found.summaries)} summaries"
+
+
+def _of_all(number: int, summaries: int) -> str:
+    return f"{number}" if number == summaries else f"{number} of {summaries}"
 
 
 def _turned(found: Leniency) -> str:
@@ -120,7 +134,14 @@ def _beside_people(found: Leniency) -> Table:
             "own reviews minus another's",
         ),
         rows=tuple(
-            (TITLES[one.aspect], f"{one.people:.{DIGITS}f}", one.own, one.difference, one.unrelated, one.apart)
+            (
+                TITLES[one.aspect],
+                f"{one.people:.{DIGITS}f}" if one.answered else ABSENT,
+                one.own,
+                one.difference,
+                one.unrelated,
+                one.apart,
+            )
             for one in found.questions
         ),
         notes=(
