@@ -7,6 +7,7 @@ from kgds_builders import benchmark
 from results_builders import results, scores
 
 from perse.kgds.outcomes import Outcome, Outcomes
+from perse.kgds.released.summaries import Extracted, odd_notes
 from perse.kgds.reporting.report import _lead
 from perse.kgds.reporting.tables import highest, table_1
 from perse.kgds.reporting.telling import kgds_result
@@ -67,6 +68,18 @@ def test_a_mean_of_fewer_models_under_one_pattern_says_so(numbers: tuple[int, in
     )
     table = table_1(results(scores("a"), scores("a", "abs-aos"), scores("b"), scores("b", "abs-aos"), averages=means))
     assert [row[0] for row in table.rows] == ["a", "b", name]
+
+
+def test_each_sample_of_which_a_summary_cannot_be_read_is_told_with_its_own_fault() -> None:
+    read = {
+        n: Extracted(frozenset(), fault=fault)
+        for n, fault in ((3, "it is not JSON"), (5, "it has no list"), (7, "it is not JSON"))
+    }
+    notes = odd_notes(read, {number: Outcome(opinions=(True,)) for number in read})
+    assert notes == [
+        "of samples 3, 7 what was verified stands, though it is not JSON: nothing is extracted",
+        "of sample 5 what was verified stands, though it has no list: nothing is extracted",
+    ]
 
 
 def of_both(*, paradigm: str = "structured", unanswered: int = 0) -> Results:
