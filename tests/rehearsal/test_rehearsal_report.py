@@ -101,6 +101,8 @@ def test_the_page_says_who_played_and_who_judged(made: tuple[Samples, Path], tmp
     html = report(made, tmp_path / "report").read_text(encoding="utf-8")
     assert "<dt>Writer, user, supervisor, filter</dt><dd>talkative</dd>" in html
     assert "<dd>5 of 5 samples, of 5 readers</dd>" in html and "3 practice rounds" in html
+    assert html.count("passed in practice, or where none did the last of each round") == 1, "nothing need have passed"
+    assert "and the responses that passed, or where none did the last of each round, are shown as demonstrations" in html
 
 
 def test_a_story_is_found_again_whole(made: tuple[Samples, Path]) -> None:

@@ -82,6 +82,19 @@ def test_each_sample_of_which_a_summary_cannot_be_read_is_told_with_its_own_faul
     ]
 
 
+def test_the_best_are_set_apart_only_where_more_than_three_can_be_compared() -> None:
+    """By two judges: what is extracted can be compared, opinions cannot."""
+    table = table_1(
+        results(*(scores(name, start=80 - n, verified_by=by) for n, (name, by) in enumerate(zip("abcd", "JJKK", strict=True))))
+    )
+    best = [tuple(cell.best for cell in cells if cell) for _, cells in table.rows]
+    assert best == [(False, False, True, False, False)] * 3 + [(False,) * 5]
+    assert (
+        "Set apart: the best 3 of F1, CAO R and OP where more can be compared, those that tie with them included."
+        in table.notes
+    )
+
+
 def of_both(*, paradigm: str = "structured", unanswered: int = 0) -> Results:
     return results(scores("a", "ebs-aos", paradigm, start=90), scores("b", start=80, unanswered=unanswered))  # type: ignore[arg-type]
 
