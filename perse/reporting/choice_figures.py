@@ -30,6 +30,7 @@ from perse.reporting.report_data import RunData
 from perse.reporting.score_figures import numbered, shade
 from perse.reporting.trust_figures import listed, panel_height
 from perse.results.result import Estimate
+from perse.results.words import in_percent
 from perse.scale import CHOICES
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _percent(estimate: Estimate) -> str:
     if estimate.value is None:
         return "undefined"
     low, high = estimate.interval.low, estimate.interval.high
-    return f"{estimate.value:.0%}" + ("" if low is None or high is None else f" [{low:.0%}, {high:.0%}]")
+    return in_percent(estimate.value) + ("" if low is None or high is None else f" [{in_percent(low)}, {in_percent(high)}]")
 
 
 def _cells(row: Row, estimate: Estimate) -> tuple[Cell, ...]:
@@ -127,7 +128,7 @@ def _aspects_in_words(judged: Sequence[Row], baselines: Sequence[Row]) -> str:
         words = f"{row.name} is right in {_percent(known[by_value[-1]])} on {by_value[-1]}"
         said.append(words + (f" and {_percent(known[by_value[0]])} on {by_value[0]}" if len(by_value) > 1 else ""))
     best = [
-        f"{row.name} {max(e.value for e in row.aspects.values() if e.value is not None):.0%} at best"
+        f"{row.name} {in_percent(max(e.value for e in row.aspects.values() if e.value is not None))} at best"
         for row in baselines
         if any(e.value is not None for e in row.aspects.values())
     ]
@@ -213,7 +214,7 @@ def order_gaps(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
             same = f"; it names the same text either way in {_percent(row.columns['order_consistency'])}" if row else ""
             if np.isnan(runs[judge].distributions).any(axis=1).all():
                 said.append(
-                    f"{judge} gives labels alone: of {len(values)} pairs it chooses another in {values.mean():.0%} when the two are swapped, "
+                    f"{judge} gives labels alone: of {len(values)} pairs it chooses another in {in_percent(values.mean())} when the two are swapped, "
                     "what a temperature above 0 samples included"
                 )
             else:

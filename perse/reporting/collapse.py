@@ -7,6 +7,8 @@ answer hardly moves may still order texts by its expected scores.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from perse.evaluation.stats.correlation import FloatArray, IntArray
@@ -18,6 +20,8 @@ NEARLY_ALL = 0.6
 NEARLY_ALL_CHOICES = 0.9
 """The same of two labels."""
 _RESAMPLES = 500
+_NAMED = 3
+"""Labels that are named beside one that is no commoner."""
 
 
 def is_collapsed(run: RunData, given: FloatArray) -> bool:
@@ -42,6 +46,14 @@ def often(run: RunData, given: FloatArray) -> bool:
     said = nearest(given[run.known & ~np.isnan(given)], run)
     most = NEARLY_ALL if len(run.labels) > 2 else NEARLY_ALL_CHOICES
     return len(said) > 0 and bool(np.bincount(said).max() > most * len(said))
+
+
+def commonest(shares: FloatArray, labels: Sequence[str]) -> str:
+    """The label with the largest of `shares`, (L,), beside those that have the same: "3 (7 as often)"."""
+    first, *others = [label for label, share in zip(labels, shares, strict=True) if share == shares.max()]
+    named = others if len(others) <= _NAMED else [*others[: _NAMED - 1], f"{len(others) - _NAMED + 1} others"]
+    also = " and ".join(filter(None, [", ".join(named[:-1]), *named[-1:]]))
+    return f"{first} ({also} as often)" if also else first
 
 
 def nearest(values: FloatArray, run: RunData) -> IntArray:

@@ -19,6 +19,7 @@ from perse.evaluation.stats.results import Evaluation
 from perse.reporting.report_data import RunData
 from perse.reporting.score_figures import NOTHING_KNOWN, of_answered
 from perse.reporting.trust_figures import listed, panel_height
+from perse.results.words import in_percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Sheet
@@ -130,7 +131,7 @@ def within(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
         sheet.supxlabel("Kendall tau-b of a reviewer's items (dashed: mean)", fontsize=9.5)
 
     said = [
-        f"{judge} has a tau-b above 0 for {(values > 0).mean():.0%} of {len(values)} reviewers (a coin has it for half of them, of few texts each for less, since tau is then often 0; and "
+        f"{judge} has a tau-b above 0 for {in_percent((values > 0).mean())} of {len(values)} reviewers (a coin has it for half of them, of few texts each for less, since tau is then often 0; and "
         f"knowing what most like is enough for more), mean {values.mean():.2f}"
         + (f" ({np.isnan(found[judge][1]).sum()} reviewers without a value)" if len(values) < len(found[judge][1]) else "")
         for judge, values in defined.items()

@@ -31,6 +31,7 @@ from perse.reporting.reviewer_figures import reviewers, within
 from perse.reporting.score_figures import calibration, confusions, distributions
 from perse.reporting.trust_figures import listed, reliability, risk_coverage
 from perse.results.result import Estimate
+from perse.results.words import in_percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -278,7 +279,7 @@ def tokens(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
 
 def _spent_in_words(name: str, fresh: float, cached: float, written: float, speed: float | None) -> str:
     prompt = fresh + cached
-    share = f" ({cached / prompt:.0%} of them cached)" if prompt else ""
+    share = f" ({in_percent(cached / prompt)} of them cached)" if prompt else ""
     return f"{name} read {prompt:,.0f}{share} and wrote {written:,.0f}" + (f", {speed:,.0f} a second" if speed else "")
 
 

@@ -33,10 +33,12 @@ from perse.evaluation.calibration.reliability import binned
 from perse.evaluation.calibration.risk_coverage import entropy
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.stats.results import Evaluation
-from perse.reporting.collapse import is_collapsed, nearest
+from perse.evaluation.verdict import answering
+from perse.reporting.collapse import commonest, is_collapsed, nearest
 from perse.reporting.report_data import RunData
 from perse.reporting.trust_figures import listed, panel_height, points_of, whiskers, xy
 from perse.results.result import Estimate
+from perse.results.words import in_percent
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -111,7 +113,7 @@ def _collapse(run: RunData, shares: tuple[FloatArray, FloatArray, FloatArray, Fl
     for words, share, answers in (("gives", given, run.label), ("finds likeliest", likeliest, run.likeliest)):
         if is_collapsed(run, answers):
             most = int(share.argmax())
-            return f"{run.name} {words} {run.labels[most]} in {share[most]:.0%}, readers in {true[most]:.0%}"
+            return f"{run.name} {words} {run.labels[most]} in {in_percent(share[most])}, readers in {in_percent(true[most])}"
     return ""
 
 
@@ -122,10 +124,9 @@ def _shares_in_words(
 ) -> str:
     said = []
     for judge, (_, given, likeliest, _) in shares.items():
-        labels = runs[judge].labels
-        common, likely = labels[int(given.argmax())], labels[int(likeliest.argmax())]
-        words = f"{judge} gives {common} most often, {given.max():.0%} of the time ({_bits(given):.1f} bits)"
-        said.append(f"{words}, and {likely} is likeliest in {likeliest.max():.0%}")
+        common, likely = (commonest(one, runs[judge].labels) for one in (given, likeliest))
+        words = f"{judge} gives {common} most often, {in_percent(given.max())} of the time ({_bits(given):.1f} bits)"
+        said.append(f"{words}, and most often finds {likely} likeliest, {in_percent(likeliest.max())} of the time")
     if any(runs[judge].unanswered for judge in shares):
         each = [_true_in_words(runs[judge], four[0], of=f" of what {judge} answered") for judge, four in shares.items()]
         words = " ".join(f"{true}; {given}." for true, given in zip(each, said, strict=True))
@@ -138,15 +139,15 @@ def _shares_in_words(
 def _true_in_words(run: RunData, true: FloatArray, *, of: str) -> str:
     """What the readers gave most often, to all that was judged or to what a judge answered `of` it."""
     nearest_to = "" if run.on_labels else " (to the nearest label)"
-    top = run.labels[int(true.argmax())]
-    return f"The commonest true score{of}{nearest_to} is {top}, {true.max():.0%} of the time (entropy {_bits(true):.1f} bits)"
+    top = commonest(true, run.labels)
+    return f"The commonest true score{of}{nearest_to} is {top}, {in_percent(true.max())} of the time (entropy {_bits(true):.1f} bits)"
 
 
 def of_answered(runs: Mapping[str, RunData], evaluation: Evaluation, *, but: str = "the tables") -> str:
     """A sentence on which items a picture is of, where some judge answered more than the values in the tables are of; else nothing."""
     if all(run.known.sum() <= evaluation.ok_items for run in runs.values()):
         return ""
-    return f" Drawn is what each judge answered; {but} are of the {evaluation.ok_items} items that every judge answered."
+    return f" Drawn is what each judge answered; {but} are of the {evaluation.ok_items} items that {answering(evaluation.judges)} answered."
 
 
 def _bits(shares: FloatArray) -> float:
@@ -192,8 +193,8 @@ def _confusion(run: RunData, name: str) -> Figure:
     exact, near = (square[off <= most].sum() / table.sum() for most in (0, 1))
     high, low = square[off > 0].sum(), np.triu(square, 1).sum()
     unanswered = f", {failed.sum()} of which it did not answer," if failed.any() else ""
-    words = f"{run.name} gives {'exactly the true score' if run.on_labels else 'the label nearest to the true score'} in {exact:.0%} of {table.sum()} items{unanswered} and is within one step in {near:.0%}"
-    words += f"; of its errors, {low / high:.0%} are too high" if high else ""
+    words = f"{run.name} gives {'exactly the true score' if run.on_labels else 'the label nearest to the true score'} in {in_percent(exact)} of {table.sum()} items{unanswered} and is within one step in {in_percent(near)}"
+    words += f"; of its errors, {in_percent(low / high)} are too high" if high else ""
     return draw(
         name,
         paint,

@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perse.drawing.figure import Figure
-from perse.evaluation.calibration.reliability import nearest_label
 from perse.evaluation.stats.departures import departing
 from perse.evaluation.stats.intervals import FEWEST_REVIEWERS
 from perse.evaluation.stats.results import Conclusion, Evaluation
 from perse.evaluation.telling import evaluation_tables
-from perse.evaluation.verdict import CHANCE, ON_THESE_TEXTS, WITHIN, in_words, shown
-from perse.reporting.collapse import is_collapsed
+from perse.evaluation.verdict import CHANCE, ON_THESE_TEXTS, WITHIN, answering, in_words, shown
+from perse.reporting.collapse import commonest, is_collapsed, nearest
 from perse.reporting.page import Section, Standing, Verdict
 from perse.reporting.report_data import RunData
 from perse.results.result import Table
+from perse.results.words import in_percent
 
 FEW = 50
 """With fewer readers the page says that they are few."""
@@ -134,8 +134,10 @@ def verdicts(evaluation: Evaluation, runs: Mapping[str, RunData]) -> tuple[Verdi
             within = _WITHIN_ONLY if concluded.taste else _WITHIN_UNKNOWN
             advice = within.format(rule=_CHANCE if concluded.against == CHANCE else _AVERAGE)
         if standing == "undefined" and evaluation.ok_items < summary.ok:
-            advice += f" Of the {summary.ok:,} that it answered {evaluation.ok_items:,} are compared, which every judge answered: a report of it alone has more."
-        coverage = f"It answered {summary.ok:,} of {summary.asked:,} questions ({_share(summary.ok, summary.asked)})."
+            advice += f" Of the {summary.ok:,} that it answered {evaluation.ok_items:,} are compared, which {answering(evaluation.judges)} answered: a report of it alone has more."
+        coverage = (
+            f"It answered {summary.ok:,} of {summary.asked:,} questions ({in_percent(summary.ok / summary.asked, digits=1)})."
+        )
         but = ", and orders one reader's texts the wrong way round" if turned else ", not shown to know what a reader likes"
         headline = _headline(standing, concluded, own_scores=evaluation.own_scores) + (but if only_pooled else "")
         sentences = (said, advice, coverage, _spread(run), _steadiness(evaluation, rows.get(name)))
@@ -233,19 +235,17 @@ def _spread(run: RunData) -> str:
     rows = run.known & ~np.isnan(run.likeliest)
     given, gold = run.likeliest[rows], run.gold[rows]
     even = (
-        f"Of {_share(int(run.evened.sum()), int(run.ok.sum()))} of the pairs{' that it answered' if run.unanswered else ''} it finds neither text likelier."
+        f"Of {in_percent(float(run.evened.sum() / run.ok.sum()), digits=1)} of the pairs{' that it answered' if run.unanswered else ''} it finds neither text likelier."
         if run.evened.any()
         else ""
     )
     if not len(given):
         return even
-    values, counts = np.unique(given, return_counts=True)
-    place = int(counts.argmax())
-    share, readers = counts[place] / len(given), float((run.values[nearest_label(gold, run.values)] == values[place]).mean())
+    shares, readers = (np.bincount(nearest(one, run), minlength=len(run.labels)) / len(given) for one in (given, gold))
+    most = int(shares.argmax())
     gave = "the readers gave it" if run.on_labels or run.kind == "pairwise" else "it is nearest to the true score"
     of = "" if not (even or run.unanswered) else " of them" if even else " of what it answered"
-    name = run.labels[int(np.flatnonzero(run.values == values[place])[0])]
-    said = f"the answer that it most often finds likeliest, {name}, is so in {share:.0%}; {gave} in {readers:.0%}{of}."
+    said = f"the answer that it most often finds likeliest, {commonest(shares, run.labels)}, is so in {in_percent(shares[most])}; {gave} in {in_percent(readers[most])}{of}."
     if is_collapsed(run, run.likeliest):
         return f"{even} Collapsed: nearly one answer for everything{' else' if even else ''}: {said}".strip()
     if even:
@@ -262,8 +262,3 @@ def _steadiness(evaluation: Evaluation, judged: str | None) -> str:
     said = f"asked again with the two texts swapped, it chose the same text in {shown(same)} of the pairs."
     bound = same.interval.high is not None and same.interval.high < STEADY
     return f"Bound to the order: {said}" if bound else said[:1].upper() + said[1:]
-
-
-def _share(part: int, whole: int) -> str:
-    """Rounded down: 100% means that nothing failed."""
-    return f"{1000 * part // whole / 10:.1f}%" if whole else "none"

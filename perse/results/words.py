@@ -51,6 +51,13 @@ def telling_apart(one: float, other: float, *, digits: int = 3) -> int:
     )
 
 
+def in_percent(share: float, *, digits: int = 0) -> str:
+    """A share, with more decimals where it would look like none or all and is neither: 0% and 100% are said of these alone."""
+    percent = 100 * share
+    whole = 100.0 if share > 0.5 else 0.0
+    return f"{percent:.{digits if abs(percent - whole) < 1e-9 else telling_apart(percent, whole, digits=digits)}f}%"
+
+
 def shown(cell: Cell, *, digits: int = 3, reasons: bool = True) -> str:
     """A cell in one line, as in a sentence: without the asterisk, which a table explains below it; see `value_and_interval`."""
     if cell is None:

@@ -169,6 +169,15 @@ def test_the_confusion_counts_every_item_and_failures_apart() -> None:
     )
 
 
+def test_a_judge_that_errs_once_is_not_said_to_be_right_of_everything() -> None:
+    gold = (GOLD * 8)[:300]
+    run = scores("ours", gold, [9.0, *gold[1:]])
+    assert (
+        "exactly the true score in 99.7% of 300 items and is within one step in 99.7%; of its errors, 100% are too high"
+        in confusions({"ours": run})[0].alt
+    )
+
+
 def test_what_is_said_with_80_percent_and_never_true_is_far_off() -> None:
     run = scores("wrong", [1.0] * 20, [9.0] * 20)
     alt = reliability({"wrong": run}, evaluation(run)).alt

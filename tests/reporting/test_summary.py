@@ -206,19 +206,35 @@ def test_what_a_judge_finds_likeliest_is_held_against_what_the_readers_gave_of_t
     assert f"The commonest true score of what ours answered is {told[1]}, {told[2]}% of the time" in caption
 
 
-def test_a_judge_without_verdict_for_another_that_answered_little_is_advised_a_report_of_its_own() -> None:
+@pytest.mark.parametrize("silent", [False, True])
+def test_a_judge_without_verdict_for_another_that_answered_little_is_advised_a_report_of_its_own(silent: bool) -> None:
     examples = texts(varied)
     given = {
         "all": [answer(one, str(one.truth)) for one in examples],
         "few": [answer(one, str(one.truth) if one.reviewer_id in ("r0", "r1") else None) for one in examples],
     }
+    given |= {"mute": [answer(one, None) for one in examples]} if silent else {}
+    everyone = "every judge but mute" if silent else "every judge"
     parts = [Fold(examples, None)]
     evaluation, runs = evaluate_many(given, parts, resamples=100), report_data(align(parts, given))
-    found, _ = verdicts(evaluation, runs)
-    assert found.standing == "undefined" and any("a report of it alone has more" in said for said in found.sentences), found
-    drawn = " are of the 10 items that every judge answered."
+    found, *_ = verdicts(evaluation, runs)
+    told = f"10 are compared, which {everyone} answered: a report of it alone has more"
+    assert found.standing == "undefined" and any(told in said for said in found.sentences), found
+    drawn = f" are of the 10 items that {everyone} answered."
     assert reviewers(runs, evaluation).alt.startswith("Mean scores of 2 to 24 reviewers: ")
     assert all(figure(runs, evaluation).alt.endswith(drawn) for figure in (reviewers, within, calibration))
+
+
+def test_a_score_that_is_as_common_as_another_is_not_the_only_one_that_is_named() -> None:
+    examples = texts(lambda reader, text: 3 if reader % 2 else 7)
+    given = [answer(one, "37"[n // 2 % 2]) for n, one in enumerate(examples)]
+    assert spread(examples, given).startswith("The answer that it most often finds likeliest, 3 (7 as often), is so in 50%;")
+    said = distributions(report_data(align([Fold(examples, None)], {"ours": given}))).alt
+    assert "The commonest true score is 3 (7 as often), 50% of the time" in said
+    assert (
+        "ours gives 3 (7 as often) most often, 50% of the time (1.0 bits), and most often finds 3 (7 as often) likeliest"
+        in said
+    )
 
 
 def test_a_judge_that_is_not_asked_for_a_collapse_is_not_said_to_have_passed_one() -> None:
@@ -278,7 +294,7 @@ def test_a_judge_without_probabilities_that_always_takes_the_first_place_finds_n
         report_data(align([Fold(examples, None)], {"first": half})),
     )
     [said] = [said for said in found.sentences if "neither text likelier" in said]
-    assert said.startswith("Of 91.6% of the pairs that it answered it finds neither text likelier. Of the others the answer ")
+    assert said.startswith("Of 91.7% of the pairs that it answered it finds neither text likelier. Of the others the answer ")
     assert said.endswith("% of them.")
 
 
