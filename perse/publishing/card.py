@@ -124,7 +124,8 @@ def _recipe(facts: RunFacts, base: str | None) -> dict[str, Any]:
     """What was trained and how, as the template names it."""
     packages = facts.environment.get("packages")
     versions = [f"{name} {version}" for name, version in packages.items() if version] if isinstance(packages, Mapping) else []
-    kept = "those of the last step" if facts.kept_step is None else f"those of step {facts.kept_step}, the best judged"
+    judged = "the best judged" if facts.chosen else "the only one judged after training began"
+    kept = "those of the last step" if facts.kept_step is None else f"those of step {facts.kept_step}, {judged}"
     return {
         "base": base or public_name(str(facts.setting("model", "path"))),
         "terms": licence(base),

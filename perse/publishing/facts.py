@@ -94,8 +94,13 @@ class RunFacts:
 
     @property
     def kept_step(self) -> int | None:
-        """The step whose weights were kept for being judged best; None if the last were kept."""
+        """The step whose weights were kept for being judged best, be it the only one judged; None if the last were kept."""
         return next((int(line["step"]) for line in reversed(self.lines or ()) if "best" in line), None)
+
+    @property
+    def chosen(self) -> bool:
+        """Whether the kept step is one of several judged, the untrained model aside, and not the only one."""
+        return self.kept_step is not None and sum(int(line["step"]) > 0 for line in self.judgings) > 1
 
     def changed(self) -> dict[str, Any]:
         """Every setting that is not the default, by its dotted name; a section that was left out is None."""

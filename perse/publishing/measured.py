@@ -52,14 +52,15 @@ class Scored:
     ok: int
     asked: int
     reviewers: int
-    resample: str
+    intervals: str
+    """How they were made."""
     header: list[str]
     rows: list[list[str]]
     unavailable: list[tuple[str, str]]
     notes: list[str]
     index: dict[str, float]
-    """Metrics of the judge's own row by their names, for programs of the hub; those that are undefined or have no interval are left out, and all where
-    `beside` says what these numbers are not of."""
+    """Metrics of the judge's own row by their names, for programs of the hub; those that are undefined, have no interval or are of what was answered alone
+    are left out, and all where `beside` says what these numbers are not of."""
     beside: tuple[str, ...]
     """What whoever reads the verdict alone must know: that readers are not unseen, profiles not their own, or many not answered."""
 
@@ -103,7 +104,7 @@ def when_scored(facts: RunFacts, folder: Path, *, unidentified: bool = False) ->
     [summary] = result.judges.values()
     header, rows = _values(result)
     beside = tuple(note for note in result.notes if note.endswith(NO_TEST))
-    if 0 < summary.ok < WELL_COVERED * summary.asked:
+    if result.kind == "pointwise" and 0 < summary.ok < WELL_COVERED * summary.asked:  # pairs count as wrong
         beside += (f"{summary.ok} of {summary.asked} examples were answered, and its numbers are of these",)
     beside += () if shown_in(folder) == OWN else ("the profiles that were shown are not the readers' own",)
     return Scored(
@@ -112,24 +113,33 @@ def when_scored(facts: RunFacts, folder: Path, *, unidentified: bool = False) ->
         ok=summary.ok,
         asked=summary.asked,
         reviewers=result.reviewers,
-        resample=result.resample,
+        intervals=_intervals(result),
         header=header,
         rows=rows,
         unavailable=[(row.name, row.unavailable) for row in result.rows if row.unavailable],
         notes=[*result.notes, *served],
-        index={} if beside else _own(result, folder.name),
+        index={} if beside else _own(result, folder.name, least=WELL_COVERED * summary.asked),
         beside=beside,
     )
 
 
-def _own(result: Any, name: str) -> dict[str, float]:
+def _intervals(result: Any) -> str:
+    if result.kind == "pairwise":
+        return "exact, of fewer pairs where those of one reviewer or about one text go together"
+    return f"by a bootstrap over {'reviewers and texts' if result.resample == 'two-way' else result.resample}"
+
+
+def _own(result: Any, name: str, *, least: float) -> dict[str, float]:
     columns = _PAIRS if result.kind == "pairwise" else _SCORES
-    own = next((row for row in result.rows if row.name in (f"{name} (expected)", name)), None)
+    own = next((row for row in result.rows if row.name in (f"{name} (expected)", f"{name} (likeliest)")), None)
     cells = {} if own is None or own.unavailable else own.columns
     return {
         key: value
         for key in columns
-        if key in cells and (value := cells[key].value) is not None and cells[key].interval.low is not None
+        if key in cells
+        and (value := cells[key].value) is not None
+        and cells[key].interval.low is not None
+        and cells[key].items >= least
     }
 
 

@@ -324,7 +324,11 @@ def _fit(
             fresh_folder(trained)
         trainer.save_model(str(trained))
     elif arguments.should_save:
-        log.info("the weights of step %d are kept: best %s", trainer.state.best_global_step, arguments.metric_for_best_model)
+        log.info(
+            "the weights of step %d are kept: no other trained ones were judged to have a better %s",
+            trainer.state.best_global_step,
+            arguments.metric_for_best_model,
+        )
         with saving("the trained weights", trained.parent):
             take_weights(best, trained)
     return trained, trainer.state, best is not None

@@ -12,18 +12,22 @@ from typing import Any
 
 import pytest
 import yaml
-from builders import pointwise_examples
+from builders import pairwise_examples, pointwise_examples
 from command_line import perse
+from evaluation_builders import answered, failed
 from publishing_builders import Published, change
 
+from perse.batch import comparing
 from perse.batch.comparing import gather
 from perse.errors import BadInput
+from perse.evaluation.alignment import Fold
 from perse.evaluation.evaluate import evaluate_many
 from perse.evaluation.verdict import shown
 from perse.publishing.base_model import hub_name, licence, public_name
 from perse.publishing.card import card_text, for_weights, named_base, write_card
 from perse.publishing.facts import read_facts
 from perse.publishing.markdown import plain, word
+from perse.publishing.measured import when_scored
 from perse.records import example_lines
 
 pytestmark = pytest.mark.slow
@@ -92,6 +96,19 @@ def test_judgings_stand_with_the_examples_they_rest_on(judge: Published) -> None
     assert "| 6 |" not in card
 
 
+def test_the_only_judging_of_trained_weights_chose_nothing(judge: Published) -> None:
+    lines = [
+        {"step": 0, "eval_loss": 2.5, "eval_seconds": 1.0},
+        {"step": 8, "eval_loss": 1.5, "eval_seconds": 1.0},
+        {"step": 8, "best": "loss", "value": 1.5},
+    ]
+    for log, told in ((lines, "2 judgings by"), (lines[1:], "1 judging by")):
+        (judge.run / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in log))
+        card = card_text(judge.run)
+        assert f"{told} the loss alone of readers who were not trained on.\n" in card and "flatters" not in card
+        assert lines_of(card, "weights kept").endswith("those of step 8, the only one judged after training began |")
+
+
 def test_a_real_logs_judgings_are_read(judge: Published) -> None:
     facts = read_facts(judge.run)
     assert [line["step"] for line in facts.judgings] == [0, 4, 8] and facts.steps == 8
@@ -140,8 +157,6 @@ def test_readers_that_were_trained_on_are_no_result_of_the_judge_on_the_hub(
     judge: Published, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The scored examples came from a file: here is the training side that it lacks, with its own first reader in it.
-    from perse.batch import comparing
-
     whole = comparing.gather([judge.scored])
     seen = replace(whole, folds=[replace(fold, train=list(fold.examples[:1])) for fold in whole.folds])
     monkeypatch.setattr(comparing, "gather", lambda folders: seen)
@@ -159,6 +174,23 @@ def test_a_judge_that_answered_little_lists_no_numbers_of_the_rest_for_the_hub(j
     card = card_text(judge.run, scored=[judge.scored])
     assert "model-index" not in card.split("---\n")[1]
     assert f"**Of this run: {len(lines) - 4} of {len(lines)} examples were answered, and its numbers are of these.**" in card
+
+
+@pytest.mark.parametrize("ok", [40, 48])
+def test_the_accuracy_of_pairs_is_of_all_that_were_asked_and_its_interval_of_no_resamples(
+    judge: Published, monkeypatch: pytest.MonkeyPatch, ok: int
+) -> None:
+    pairs = pairwise_examples(24)
+    given = [
+        answered(one.id, "AB"[n % 3 == 0], order_gap=float(n % 2)) if n < ok else failed(one.id) for n, one in enumerate(pairs)
+    ]
+    asked = replace(comparing.gather([judge.scored]), judges={"first-valid": given}, folds=[Fold(pairs, None)])
+    monkeypatch.setattr(comparing, "gather", lambda folders: asked)
+    scored = when_scored(read_facts(judge.run), judge.scored)
+    assert (scored.ok, scored.asked, scored.beside) == (ok, 48, ()) and scored.intervals.startswith("exact, of fewer pairs")
+    assert set(scored.index) == ({"accuracy", "order_consistency"} if ok == 48 else {"accuracy"}), (
+        "consistency is of the answered"
+    )
 
 
 def test_the_same_run_gives_the_same_card(judge: Published) -> None:
