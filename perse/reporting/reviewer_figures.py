@@ -66,10 +66,11 @@ def reviewers(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
         for judge, (ids, items, true, predicted) in means.items()
         for who, n, x, y in zip(ids, items, true, predicted, strict=True)
     ]
-    very = any(note.startswith(SHOWN_ELSEWHERE) for note in evaluation.notes)
+    # "... in 14 of 84 examples", to the colon
+    shown = next((note.partition(":")[0] for note in evaluation.notes if note.startswith(SHOWN_ELSEWHERE)), "")
     copied = (
-        " Profiles hold these very answers, so that who repeats their mean comes near these means, whoever is lenient."
-        if very
+        f" {shown[:1].upper()}{shown[1:]}: the more of them, the nearer who repeats the mean of a profile comes to these means, whoever is lenient."
+        if shown
         else ""
     )
     number = f"{numbers[0]} to {most}" if len(numbers) > 1 else f"{most}"

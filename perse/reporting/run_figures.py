@@ -22,6 +22,7 @@ from perse.drawing.named_rows import (
     value_in_words,
 )
 from perse.evaluation.metrics import METRICS, Kind, added, lower_is_better, metrics_of
+from perse.evaluation.stats.estimates import SKIPPING
 from perse.evaluation.stats.results import Evaluation, Row
 from perse.evaluation.verdict import BY_TIES, in_words
 from perse.judgement import Status
@@ -150,9 +151,39 @@ def _best(evaluation: Evaluation, column: str, *, judged: bool, among: Sequence[
     return max(known, key=lambda one: sign * one[1], default=None)
 
 
-def _ahead(evaluation: Evaluation, row: str, baseline: str, column: str) -> str:
-    """How far a judge's row is ahead of a baseline, and whether chance, or ties, may have made that."""
+def _against(evaluation: Evaluation, ours: tuple[str, float], best: tuple[str, float], column: str) -> str:
+    """Whether a judge's row is ahead of the best baseline; of values of other readers, neither is."""
+    row, baseline = ours[0], best[0]
     known = {one.baseline: one.estimate for one in evaluation.differences if (one.row, one.column) == (row, column)}
+    if readers := _of_other_readers(evaluation, row, baseline, column, known.get(baseline)):
+        apart = (
+            f": on those whose texts both order the difference is {value_in_words(known[baseline])}"
+            if baseline in known
+            else ""
+        )
+        apart += _of_all(evaluation, row, baseline, column)
+        return f" The values of {row} and {baseline} {readers}, and neither is called better{apart}."
+    ahead = ours[1] < best[1] if lower_is_better(column) else ours[1] > best[1]
+    return (
+        _ahead(evaluation, row, baseline, column, known) if ahead else f" Of these {row} comes closest and is not ahead of it."
+    )
+
+
+def _of_other_readers(evaluation: Evaluation, row: str, baseline: str, column: str, difference: Estimate | None) -> str:
+    """That two values within readers are, or may be, of other readers, since each leaves out those whose texts it does not order; else nothing."""
+    of_rows = {one.name: one.columns[column] for one in evaluation.rows if one.name in (row, baseline)}
+    ours, best = of_rows[row], of_rows[baseline]
+    counts = {ours.skipped_reviewers or 0, best.skipped_reviewers or 0}
+    if column not in SKIPPING or counts == {0}:
+        return ""
+    # A difference is of the readers whom both order: of the same as the values, if it is theirs.
+    if difference and difference.value is not None and abs(difference.value - ((ours.value or 0) - (best.value or 0))) < 1e-9:
+        return ""
+    return "are of other readers" if len(counts) > 1 else "may be of other readers"
+
+
+def _ahead(evaluation: Evaluation, row: str, baseline: str, column: str, known: Mapping[str, Estimate]) -> str:
+    """How far a judge's row is ahead of a baseline, and whether chance, ties, or readers of whom it says nothing may have made that."""
     estimate = known.get(baseline)
     again = next((name for name in BY_TIES.get(baseline, ()) if name in known), None)
     better = f" The value of {row} is better than that of {baseline}"
@@ -163,8 +194,17 @@ def _ahead(evaluation: Evaluation, row: str, baseline: str, column: str) -> str:
         return f"{better}; whether by more than chance was not computed."
     if estimate.interval.low is None or estimate.interval.high is None:
         return f"{better}, which may be chance: the interval of the difference is {estimate.interval.reason}."
+    of_all = _of_all(evaluation, row, baseline, column)
     chance = estimate.interval.low <= 0 <= estimate.interval.high
-    return f"{better}{', which may be chance' if chance else ''}: the difference is {value_in_words(estimate)}."
+    why = ", which may be chance" if chance else ", which readers whose texts are not ordered may make" if of_all else ""
+    return f"{better}{why}: the difference is {value_in_words(estimate)}{of_all}."
+
+
+def _of_all(evaluation: Evaluation, row: str, baseline: str, column: str) -> str:
+    """Where the verdict takes a lead within readers back: what is left of it over all readers."""
+    of_all = (row, baseline, SKIPPING.get(column))
+    found = next((one.estimate for one in evaluation.differences if (one.row, one.baseline, one.column) == of_all), None)
+    return f", and {value_in_words(found)} where readers whose texts are not ordered count 0" if found else ""
 
 
 def _metric_in_words(evaluation: Evaluation, column: str, title: str, best: tuple[str, float] | None) -> str:
@@ -173,14 +213,10 @@ def _metric_in_words(evaluation: Evaluation, column: str, title: str, best: tupl
     read = [name for name in judged if not name.endswith("(label)")] or judged
     words = f"{title}: {listed([f'{name} {value_in_words(of_rows[name])}' for name in read])}; "
     words += f"best baseline: {best[0]} {value_in_words(of_rows[best[0]])}." if best else "no baseline has a value."
+    words += _as_good([name for name in of_rows if name not in judged], of_rows, best) if best else ""
     ours = _best(evaluation, column, judged=True, among=read)
     if ours and best and f"{ours[1]:.2f}" != f"{best[1]:.2f}":
-        ahead = ours[1] < best[1] if lower_is_better(column) else ours[1] > best[1]
-        words += (
-            _ahead(evaluation, ours[0], best[0], column) + _as_good(judged, of_rows, ours)
-            if ahead
-            else f" Of these {ours[0]} comes closest and is not ahead of it."
-        )
+        words += _against(evaluation, ours, best, column) + _as_good(judged, of_rows, ours)
     return words + _left_out(of_rows, [*read, *([best[0]] if best else [])]) + no_interval(list(of_rows.values()))
 
 
@@ -194,7 +230,7 @@ def _left_out(of_rows: Mapping[str, Estimate | None], named: Sequence[str]) -> s
 def _as_good(judged: Sequence[str], of_rows: Mapping[str, Estimate | None], best: tuple[str, float]) -> str:
     """Which other rows have exactly the value of the best one."""
     others = [name for name in judged if name != best[0] and getattr(of_rows[name], "value", None) == best[1]]
-    return f" Of the same value: {listed(others)}." if others else ""
+    return f" Of the same value as {best[0]}: {listed(others)}." if others else ""
 
 
 def _cells(row: Row, estimate: Estimate | None) -> tuple[Cell, ...]:
@@ -254,7 +290,9 @@ def tokens(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
     def paint(sheet: Sheet) -> None:
         axis = sheet.subplots()
         for place, (name, (*means, speed)) in enumerate(of_judges.items()):
-            name_row(axis, -place, name, f"{sum(means):,.0f}" + (f", {speed:,.0f}/s" if speed else ""))
+            name_row(
+                axis, -place, name, (f"{sum(means):,.0f}" if any(means) else "unknown") + (f", {speed:,.0f}/s" if speed else "")
+            )
             left = 0.0
             for mean, (_, colour, hatch) in zip(means, parts, strict=True):
                 axis.barh(-place, mean, 0.4, left=left, color=colour, hatch=hatch, edgecolor="#ffffff")
@@ -273,12 +311,14 @@ def tokens(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
         title="Tokens per judgement",
         alt=f"Tokens per judgement: {listed(said)}.",
         header=("judge", "prompt, not cached", "prompt, cached", "written", "tokens per second"),
-        rows=[(name, *numbers) for name, numbers in of_judges.items()],
+        rows=[(name, *(numbers if any(numbers[:3]) else [None] * 4)) for name, numbers in of_judges.items()],
     )
 
 
 def _spent_in_words(name: str, fresh: float, cached: float, written: float, speed: float | None) -> str:
     prompt = fresh + cached
+    if not prompt + written:
+        return f"of {name} unknown"
     share = f" ({in_percent(cached / prompt)} of them cached)" if prompt else ""
     return f"{name} read {prompt:,.0f}{share} and wrote {written:,.0f}" + (f", {speed:,.0f} a second" if speed else "")
 

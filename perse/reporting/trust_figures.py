@@ -147,7 +147,7 @@ def risk_coverage(runs: Mapping[str, RunData]) -> Figure:
 
     def words(judge: str) -> str:
         ours, _, items = found[judge]
-        run, said = runs[judge], f"{judge} errs by {ours[0]:.2f} over all {items} answers"
+        run, said = runs[judge], f"{judge} errs by {ours[0]:.2f} over all {items} answers that have probabilities"
         if equally_sure(run.entropy[run.told]):
             return f"{said} and is equally sure of all"
         return f"{said} and by {ours[SHARES.index(0.5)]:.2f} over the surest half"

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from figure_builders import GOLD, NEAR, SCORES, by_name, choices, column, evaluation, scores
+from figure_builders import GOLD, NEAR, SCORES, by_name, choices, column, estimate, evaluation, scores
 
 from perse.drawing.figure import Figure
+from perse.evaluation.shared_texts import SHOWN_ELSEWHERE
 from perse.evaluation.stats.results import Difference, Spent
 from perse.evaluation.verdict import EVENED, ROUNDED, in_words
 from perse.results.result import Estimate, Interval
@@ -16,8 +17,8 @@ from perse.results.result import Estimate, Interval
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
 from perse.reporting.choice_figures import order_gaps
-from perse.reporting.reviewer_figures import within
-from perse.reporting.run_figures import failures, run_figures, tokens
+from perse.reporting.reviewer_figures import reviewers, within
+from perse.reporting.run_figures import failures, metric, run_figures, tokens
 from perse.reporting.score_figures import calibration, confusions, distributions, numbered
 from perse.reporting.trust_figures import reliability, risk_coverage
 
@@ -94,8 +95,81 @@ def test_a_caption_names_every_row_that_is_as_good_as_the_best() -> None:
     said = by_name(run_figures({"one": one, "other": other}, evaluation(one, other)))["metric-mae"].alt
     assert (
         "The value of one (expected) is better" in said
-        and " Of the same value: one (label); other (expected); other (label)." in said
+        and " Of the same value as one (expected): one (label); other (expected); other (label)." in said
     )
+
+
+@pytest.mark.parametrize(("value", "said"), [(0.25, "comes closest and is not ahead of it."), (0.75, "was not computed.")])
+def test_the_best_judge_and_the_best_baseline_are_named_with_those_of_the_same_value(value: float, said: str) -> None:
+    one, other = scores("one", GOLD, NEAR), scores("other", GOLD, NEAR)
+    found = evaluation(one, other, value=value)
+    rows = (*found.rows, found.rows[-2].model_copy(update={"name": "random"}))
+    alt = metric(found.model_copy(update={"rows": rows}), "kendall").alt
+    assert "best baseline: profile average 0.50 [0.38, 0.62]. Of the same value as profile average: random." in alt
+    assert f"{said} Of the same value as one (expected): one (label); other (expected); other (label)." in alt
+
+
+def within_readers(ours: int, theirs: int, *, apart: float | None, of_all: bool) -> str:
+    """The caption of a judge of 0.75 and the unpersonalized row of 0.5, without so many readers each."""
+    run = scores("ours", GOLD, NEAR)
+    found, column = evaluation(run, value=0.75), "within_kendall"
+    rows = []
+    for row in found.rows:
+        told = {
+            name: one.model_copy(update={"skipped_reviewers": ours if row.judge else theirs})
+            for name, one in row.columns.items()
+        }
+        name = "unpersonalized" if row.name == "profile average" else row.name
+        rows.append(row.model_copy(update={"columns": told, "name": name}))
+    values = {} if apart is None else {column: apart} | ({"within_zero_kendall": 0.0} if of_all else {})
+    differences = tuple(
+        Difference(judge="ours", row="ours (expected)", baseline="unpersonalized", column=one, estimate=estimate(value))
+        for one, value in values.items()
+    )
+    return metric(found.model_copy(update={"rows": tuple(rows), "differences": differences}), column).alt
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "apart", "said"),
+    [
+        (
+            0,
+            0,
+            0.25,
+            "The value of ours (expected) is better than that of unpersonalized: the difference is 0.25 [0.12, 0.38].",
+        ),
+        (
+            2,
+            2,
+            0.25,
+            "The value of ours (expected) is better than that of unpersonalized: the difference is 0.25 [0.12, 0.38].",
+        ),
+        (
+            *(0, 12, 0.5),
+            "The values of ours (expected) and unpersonalized are of other readers, and neither is called better: on those whose texts both "
+            "order the difference is 0.50 [0.38, 0.62].",
+        ),
+        (0, 12, None, "The values of ours (expected) and unpersonalized are of other readers, and neither is called better."),
+        (2, 2, None, "The values of ours (expected) and unpersonalized may be of other readers, and neither is called better."),
+    ],
+)
+def test_values_of_other_readers_are_not_called_better(ours: int, theirs: int, apart: float | None, said: str) -> None:
+    assert said in within_readers(ours, theirs, apart=apart, of_all=False)
+
+
+@pytest.mark.parametrize(
+    ("ours", "said"),
+    [
+        (
+            2,
+            "is better than that of unpersonalized, which readers whose texts are not ordered may make: the difference is 0.25 [0.12, 0.38]",
+        ),
+        (0, "neither is called better: on those whose texts both order the difference is 0.50 [0.38, 0.62]"),
+    ],
+)
+def test_a_caption_claims_no_lead_that_the_verdict_takes_back_for_readers_of_whom_nothing_is_said(ours: int, said: str) -> None:
+    left = ", and 0.00 [-0.12, 0.12] where readers whose texts are not ordered count 0."
+    assert said + left in within_readers(ours, 2, apart=0.25 if ours else 0.5, of_all=True)
 
 
 def test_no_caption_claims_a_lead_of_a_row_of_labels_whose_ties_are_others() -> None:
@@ -120,7 +194,7 @@ def test_a_judge_that_is_equally_sure_of_all_its_answers_has_no_surest_half(poin
     run = scores("ours", GOLD, NEAR)
     assert 0 < np.ptp(run.entropy) < 1e-12
     said = pointwise["risk-coverage"].alt
-    assert "over all 40 answers and is equally sure of all (" in said and "surest half" not in said
+    assert "over all 40 answers that have probabilities and is equally sure of all (" in said and "surest half" not in said
 
 
 @pytest.mark.slow
@@ -230,6 +304,13 @@ def test_tokens_tell_the_cached_share_and_the_speed_where_it_is_known() -> None:
     assert figure.rows == (("ours", 75.0, 25.0, 20.0, 2400.0),)
 
 
+def test_tokens_that_a_server_did_not_tell_are_not_said_to_be_none() -> None:
+    run, silent = scores("ours", GOLD, NEAR), replace(scores("other", GOLD, NEAR), tokens=np.zeros((40, 3), dtype=np.int64))
+    figure = tokens({"ours": run, "other": silent}, evaluation(run, silent))
+    assert figure.alt == "Tokens per judgement: ours read 100 (25% of them cached) and wrote 20; of other unknown."
+    assert figure.rows[1] == ("other", None, None, None, None) and ">unknown<" in figure.svg
+
+
 def test_pairs_tell_aspects_positions_and_gaps(pairwise: dict[str, Figure]) -> None:
     assert "ours (likeliest) is right in 25%" in pairwise["aspects"].alt
     assert (
@@ -276,3 +357,14 @@ def test_true_scores_between_labels_are_said_to_be_taken_to_the_nearest_and_have
     assert "ours gives the label nearest to the true score in " in drawn["confusion"].alt
     assert "The commonest true score (to the nearest label) is " in drawn["scores"].alt
     assert "true scores lie between labels" in drawn["reliability"].alt
+
+
+def test_a_caption_says_of_how_many_answers_a_profile_holds_and_not_that_it_holds_all() -> None:
+    run = scores("ours", GOLD, NEAR)
+    note = f"{SHOWN_ELSEWHERE} in 14 of 84 examples: a judge that repeats them comes near"
+    said = reviewers({"ours": run}, evaluation(run).model_copy(update={"notes": (note,)})).alt
+    assert (
+        " The answer asked for stands in the profile of another example of its reader in 14 of 84 examples: the more of them, "
+        in said
+    )
+    assert "stands in the profile" not in reviewers({"ours": run}, evaluation(run)).alt
