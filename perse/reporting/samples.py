@@ -86,12 +86,23 @@ def pack_samples(
 
 
 def _columns(answers: Sequence[Judgement | None]) -> dict[str, list[Any]]:
-    """One judge's answers; `value` is the expected score, or the probability of A, or None where there is no distribution."""
+    """One judge's answers; `value` is the expected score, or the probability of A, or None where there is no distribution; `even` says of pairs of
+    which neither text is likelier (`RunData.evened`)."""
     return {
         "status": [None if answer is None else list(Status).index(answer.status) for answer in answers],
         "label": [None if answer is None else answer.label for answer in answers],
         "value": [None if answer is None else _value(answer) for answer in answers],
+        "even": [int(answer is not None and _even(answer)) for answer in answers],
     }
+
+
+def _even(answer: Judgement) -> bool:
+    if answer.status is not Status.OK:
+        return False
+    shares = answer.distribution
+    if not shares:
+        return answer.order_gap == 1
+    return "A" in shares and abs(shares["A"] - shares.get("B", 0.0)) < 1e-9
 
 
 def _value(answer: Judgement) -> float | None:

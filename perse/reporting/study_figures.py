@@ -24,7 +24,7 @@ from perse.drawing.marks import (
     plain,
     style,
 )
-from perse.drawing.named_rows import value_in_words
+from perse.drawing.named_rows import no_interval, value_in_words
 from perse.evaluation.metrics import title_of
 from perse.reporting.trust_figures import listed
 from perse.results.result import Estimate, Point, Result
@@ -218,8 +218,12 @@ def _in_words(metric: str, series: Mapping[str, Sequence[Point]], *, lines: bool
         ends = ends if len(ends) <= (2 if lines else 4) else [ends[0], ends[-1]]
         values = [f"{_value(point, spreads=spreads)} at {point.x}" for point in ends]
         said.append(f"{name} " + (" to " if lines else ", ").join(values))
+    # Baselines have no bands.
+    points = [point for some in series.values() for point in some if not (lines and point.baseline)]
     kind = "standard deviations over repeated passes" if spreads else "95% intervals"
-    return f"{_heading(metric)}: {listed(said, longest=6)}. {'Bands' if lines else 'Whiskers'} are {kind}."
+    drawn = any(_band(point, spreads=spreads) for point in points)
+    which = f" {'Bands' if lines else 'Whiskers'} are {kind}." if drawn else ""
+    return f"{_heading(metric)}: {listed(said, longest=6)}.{which}{'' if spreads else no_interval([point.estimate for point in points])}"
 
 
 def _value(point: Point, *, spreads: bool) -> str:

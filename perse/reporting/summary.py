@@ -16,7 +16,7 @@ from perse.evaluation.stats.departures import departing
 from perse.evaluation.stats.intervals import FEWEST_REVIEWERS
 from perse.evaluation.stats.results import Conclusion, Evaluation
 from perse.evaluation.telling import evaluation_tables
-from perse.evaluation.verdict import CHANCE, ON_THESE_TEXTS, WITHIN, answering, in_words, shown
+from perse.evaluation.verdict import CHANCE, ON_THESE_TEXTS, PROFILE_AVERAGE, WITHIN, answering, in_words, shown
 from perse.reporting.collapse import commonest, is_collapsed, nearest
 from perse.reporting.page import Section, Standing, Verdict
 from perse.reporting.report_data import RunData
@@ -48,7 +48,7 @@ _ONLY_POOLED = (
     "lenient reader, or which texts most people like: it is not shown to know what this reader likes."
 )
 _FARTHER_OFF = (
-    "So it is ahead, by order, of the rules that this sentence names; as numbers its scores are farther off than the reader's own average: order texts by them, and "
+    "So it is ahead, by order, of the rules that this sentence names; as numbers its scores are farther off than {average}: order texts by them, and "
     "do not take them for the score that a reader would give."
 )
 _TURNED = (
@@ -63,7 +63,8 @@ _WITHIN_UNKNOWN = (
     "Over all readers together {rule}. One reader's texts the judge is shown to put in that reader's order: look whether a row that costs nothing does, "
     "too, before you use it for that, and do not compare readers by it."
 )
-_AVERAGE = "a rule which does not read the text may do as well or better, since it knows who is lenient"
+_RULE = "a rule which does not read the text may do as well or better"
+_AVERAGE = f"{_RULE}, since it knows who is lenient"
 _CHANCE = "chance may do as well or better: the judge may be wrong about who is lenient"
 
 
@@ -128,11 +129,14 @@ def verdicts(evaluation: Evaluation, runs: Mapping[str, RunData]) -> tuple[Verdi
         said = concluded.words.removeprefix(f"{name}: ")
         said = "" if standing == "silent" else f"{_MEASURES[evaluation.kind]} {said}."
         turned = _shown_within(evaluation, rows.get(name)) < 0
-        ahead = _FARTHER_OFF if standing == "better" and concluded.farther_off else _ADVICE[standing]
+        average = in_words(PROFILE_AVERAGE, own_scores=evaluation.own_scores)
+        ahead = _FARTHER_OFF.format(average=average) if standing == "better" and concluded.farther_off else _ADVICE[standing]
         advice = (_TURNED if turned else _ONLY_POOLED) if only_pooled else ahead
         if standing in ("unclear", "worse") and concluded.taste is not False and _shown_within(evaluation, rows.get(name)) > 0:
             within = _WITHIN_ONLY if concluded.taste else _WITHIN_UNKNOWN
-            advice = within.format(rule=_CHANCE if concluded.against == CHANCE else _AVERAGE)
+            advice = within.format(
+                rule=_CHANCE if concluded.against == CHANCE else _AVERAGE if evaluation.own_scores else _RULE
+            )
         if standing == "undefined" and evaluation.ok_items < summary.ok:
             advice += f" Of the {summary.ok:,} that it answered {evaluation.ok_items:,} are compared, which {answering(evaluation.judges)} answered: a report of it alone has more."
         coverage = (
@@ -155,8 +159,12 @@ def cautions(evaluation: Evaluation, *, contamination: bool) -> tuple[str, ...]:
         said.append(f"{left} are not in the numbers, since what the reader really said is not known.")
     said += [f"{note[:1].upper()}{note[1:]}." for note in evaluation.notes]
     said.append("The numbers are of these readers and these texts. Other readers, kinds of text or languages may give others.")
-    if not contamination:
-        said.append("The model may have read these texts, or reviews of them, when it was made; this page did not test that.")
+    tested = (
+        "of the model that it asked, the study of contamination below tells more"
+        if contamination
+        else "this page did not test that"
+    )
+    said.append(f"The model may have read these texts, or reviews of them, when it was made; {tested}.")
     return tuple(said)
 
 

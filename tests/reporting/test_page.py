@@ -150,6 +150,18 @@ def test_pairs_carry_the_probability_of_a() -> None:
     assert head["gold"] == ["A"] * 4
 
 
+@pytest.mark.parametrize(
+    ("shares", "gap", "even"),
+    [({"A": 0.5, "B": 0.5}, 0.1, 1), ({"A": 0.50004, "B": 0.49996}, 0.1, 0), (None, 1.0, 1), (None, 0.0, 0)],
+)
+def test_pairs_carry_whether_neither_text_is_likelier(shares: dict[str, float] | None, gap: float, even: int) -> None:
+    examples = pair_examples()[:1]
+    answers = {one.id: pair_answers(pair_examples())[one.id] for one in examples}
+    answers = {name: one.model_copy(update={"distribution": shares, "order_gap": gap}) for name, one in answers.items()}
+    head = pack_samples(examples, {"one": answers}, labels=("A", "B"), most=10, seed=0).packed.head
+    assert head["answers"][0]["even"] == [even]
+
+
 def test_summaries_and_prompts_open_too() -> None:
     summary = SummaryExample(
         id="s", reviewer_id="p", reviews=("one", "two"), summary="both", reference=SummaryReference(score=2.5)
@@ -191,5 +203,12 @@ def test_whose_profile_a_sample_shows_is_known_of_each_judge() -> None:
 def test_a_page_of_summaries_says_what_was_judged_and_by_whom_it_was_graded() -> None:
     told = render_page(replace(made_page(4), summaries=True))
     assert "says how a summary stands to them" in told and "compared with what people gave that summary" in told
-    assert "past reviews and says how this reader would like" not in told
-    assert "past reviews and says how this reader would like" in render_page(made_page(4))
+    assert "how a reader would like a new text" not in told and "how a reader would like a new text" in render_page(
+        made_page(4)
+    )
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_no_guide_says_that_every_judge_is_shown_a_profile(pairs: bool) -> None:
+    said = render_page(made_page(pairs=pairs))
+    assert "a language model that is shown a few" not in said.lower() and "as a rule after a few of this reader's past" in said

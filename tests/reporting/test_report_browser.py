@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_builders import BREAKOUT, LABELS, made_page, score_answers, score_examples
+from page_builders import BREAKOUT, LABELS, made_page, pair_answers, pair_examples, score_answers, score_examples
 
 from perse.reporting.page import render_page
 from perse.reporting.samples import pack_samples
@@ -94,7 +94,13 @@ def test_an_opened_sample_shows_what_was_asked_and_answered(visit: Any, made: Pa
     opened = page.locator("dialog[open]")
     opened.wait_for()
     words = opened.inner_text()
-    for part in ("New text", "What the reader wrote", "What it wrote", "Profile: 3 shown to the judge", "prompt tokens"):
+    for part in (
+        "New text",
+        "What the reader wrote",
+        "What it wrote",
+        "Profile: 3 for the judge; the cards say how many fitted",
+        "prompt tokens",
+    ):
         assert part in words
     assert opened.locator(".bars").count() == 2
     assert opened.locator(".bars").first.locator("tbody tr").count() == 10
@@ -111,10 +117,29 @@ def test_a_profile_is_shown_to_whom_it_was_shown(visit: Any, tmp_path: Path) -> 
     page = visit(path)
     page.locator(".opens").first.click()
     page.wait_for_selector("dialog[open] .cards")
-    assert page.locator("dialog summary").inner_text() == "Profile: 3 shown to full"
+    assert page.locator("dialog summary").inner_text() == "Profile: 3 for full; the cards say how many fitted"
     _, full, bare_card = page.locator("dialog .card").all_inner_texts()
     assert "· 3 profile entries fitted" in full and "other profile" not in full
     assert "other profile, of which 3 entries fitted" in bare_card
+
+
+def test_a_pair_of_which_neither_text_is_likelier_is_neither_right_nor_wrong(visit: Any, tmp_path: Path) -> None:
+    examples = pair_examples()
+    answers = pair_answers(examples)
+    for example, shares in zip(examples[:2], ({"A": 0.5, "B": 0.5}, None), strict=True):
+        answers[example.id] = answers[example.id].model_copy(update={"distribution": shares, "order_gap": 1.0})
+    samples = pack_samples(examples, {"ours": answers}, labels=("A", "B"), most=10, seed=0)
+    path = tmp_path / "report.html"
+    path.write_text(render_page(replace(made_page(pairs=True), samples=samples)), encoding="utf-8")
+    page = visit(path)
+    for came, number in (("even", 2), ("wrong", 1), ("right", 0), ("none", 1)):
+        page.select_option("#sample-filters [name=right]", came)
+        wait_for_count(page, f"{number} of 4 samples")
+    page.select_option("#sample-filters [name=right]", "even")
+    assert page.locator("#sample-table tbody td:nth-of-type(4)").all_inner_texts() == ["neither", "neither"]
+    page.locator(".opens").first.click()
+    page.wait_for_selector("dialog[open] .cards")
+    assert "· neither text likelier ·" in page.locator("dialog .card").nth(1).inner_text()
 
 
 def test_the_words_of_a_search_are_marked_in_what_is_opened(visit: Any, made: Path) -> None:

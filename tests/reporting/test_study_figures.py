@@ -68,6 +68,16 @@ def test_the_whiskers_of_a_figure_are_all_of_one_kind_and_it_says_which() -> Non
 
 
 @pytest.mark.parametrize("plot", ["lines", "bars"])
+def test_a_figure_without_intervals_says_why_and_names_no_bands(plot: str) -> None:
+    few = [
+        point("j", k, 0.25).model_copy(update={"estimate": estimate(0.25, reason="undefined (few reviewers)")})
+        for k in ("1", "3")
+    ]
+    (figure,) = study_figures(study(few, plot=plot))
+    assert figure.alt.endswith(" at 3. No interval: undefined (few reviewers).") and "95%" not in figure.alt
+
+
+@pytest.mark.parametrize("plot", ["lines", "bars"])
 def test_undefined_points_are_gaps_and_never_a_crash(plot: str) -> None:
     points = [point("j", "own", None), point("j", "empty", 0.25), point("base", "own", None, baseline=True)]
     (figure,) = study_figures(study(points, plot=plot, name="counterfactual"))

@@ -98,14 +98,18 @@ def test_a_judge_that_knows_readers_and_orders_their_texts_the_wrong_way_round_i
     assert "Do not order one reader's texts by it" in found.sentences[1] and "most people like" not in found.sentences[1]
 
 
-def test_a_heading_does_not_hide_that_the_scores_of_a_judge_of_the_right_order_are_far_off() -> None:
+@pytest.mark.parametrize("own", [True, False])
+def test_a_heading_does_not_hide_that_the_scores_of_a_judge_of_the_right_order_are_far_off(own: bool) -> None:
     examples = texts(varied)
     given = {"ours": [answer(one, str(one.truth)) for one in examples]}
     parts = [Fold(examples, None)]
     found = evaluate_many(given, parts, resamples=100)
     off = found.conclusions[0].model_copy(update={"farther_off": True})
-    [one] = verdicts(found.model_copy(update={"conclusions": (off,)}), report_data(align(parts, given)))
-    assert one.headline == "better than the reader's own average, by order; its scores are farther off"
+    told = found.model_copy(update={"conclusions": (off,), "own_scores": own})
+    [one] = verdicts(told, report_data(align(parts, given)))
+    average = "the reader's own average" if own else "the average of profiles that are not the reader's own"
+    assert one.headline == f"better than {average}, by order; its scores are farther off"
+    assert f"its scores are farther off than {average}: order texts by them" in one.sentences[1]
     assert "So it is ahead, by order, of the rules" in one.sentences[1] and "do not take them for the score" in one.sentences[1]
 
 
@@ -121,17 +125,23 @@ def test_a_judge_that_knows_only_who_is_lenient_is_not_said_to_know_texts(wobble
 
 
 @pytest.mark.parametrize(
-    ("against", "why"), [(CHANCE, "wrong about who is lenient"), ("profile average", "since it knows who is lenient")]
+    ("against", "own", "why"),
+    [
+        (CHANCE, True, "wrong about who is lenient"),
+        ("profile average", True, "since it knows who is lenient"),
+        ("profile average", False, "a rule which does not read the text may do as well or better. Within"),
+    ],
 )
-def test_only_a_rule_that_knows_who_is_lenient_is_said_to(against: str, why: str) -> None:
+def test_only_a_rule_that_knows_who_is_lenient_is_said_to(against: str, own: bool, why: str) -> None:
     examples = texts(varied)
     given = {"ours": [answer(one, str(one.truth)) for one in examples]}
     parts = [Fold(examples, None)]
     found = evaluate_many(given, parts, resamples=100)
     unclear = found.conclusions[0].model_copy(update={"standing": "unclear", "against": against, "taste": True})
-    [one] = verdicts(found.model_copy(update={"conclusions": (unclear,)}), report_data(align(parts, given)))
+    told = found.model_copy(update={"conclusions": (unclear,), "own_scores": own})
+    [one] = verdicts(told, report_data(align(parts, given)))
     assert why in one.sentences[1] and "Within one reader's texts the judge is ahead" in one.sentences[1]
-    assert ("since it knows" in one.sentences[1]) == (against != CHANCE)
+    assert ("since it knows" in one.sentences[1]) == (own and against != CHANCE)
 
 
 @pytest.mark.parametrize("standing", ["unclear", "worse"])
@@ -330,6 +340,8 @@ def test_what_the_cautions_say_is_not_said_again_under_a_table() -> None:
     evaluation = evaluate_many(judged, [Fold(examples, None)], resamples=100, notes=["the moon was full"])
     notes = [note for part in sections(evaluation, []) for table in (*part.tables, *part.finer) for note in table.notes]
     said = cautions(evaluation, contamination=False)
+    assert "when it was made; this page did not test that." in said[-1]
+    assert "of the model that it asked, the study" in cautions(evaluation, contamination=True)[-1], "which may be another"
     assert "The moon was full." in said and "1 of 121 samples are not in the numbers" in " ".join(said)
     assert "intervals: 95%" in " ".join(notes)
     assert "moon" not in " ".join(notes) and "no reference" not in " ".join(notes)

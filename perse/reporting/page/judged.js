@@ -18,12 +18,23 @@ function predicted(judge, sample) {
   return value === null ? Number(answers.label[sample]) : value;
 }
 
+// Of a pair: "right", "wrong", "even" where it finds neither text likelier, so that its label is one of them by rule or by lot, or "none" where it did not
+// answer; "unknown" where the reader's choice is.
+function cameOf(judge, sample) {
+  const answer = predicted(judge, sample);
+  if (answer === null) return "none";
+  if (head.gold[sample] === null) return "unknown";
+  if (head.answers[judge].even[sample]) return "even";
+  return answer === head.gold[sample] ? "right" : "wrong";
+}
+
 // Distance to the reader's score; of a pair, the probability that was not given to the reader's choice.
 function errorOf(judge, sample) {
   const gold = head.gold[sample];
   const answer = predicted(judge, sample);
   if (gold === null || answer === null) return null;
   if (!head.pairs) return Math.abs(answer - gold);
+  if (head.answers[judge].even[sample]) return 0.5;
   const value = head.answers[judge].value[sample];
   if (value === null) return answer === gold ? 0 : 1;
   return gold === "A" ? 1 - value : value;

@@ -34,7 +34,7 @@ function numbersOf(judge, sample, answer) {
   if (value !== null) made.push(head.pairs ? `probability of A: ${number(value, 3)}` : `expected: ${number(value)}`);
   const error = errorOf(judge, sample);
   if (error !== null) {
-    made.push(head.pairs ? (predicted(judge, sample) === head.gold[sample] ? "right" : "wrong") : `error: ${number(error)}`);
+    made.push(head.pairs ? { even: "neither text likelier" }[cameOf(judge, sample)] || cameOf(judge, sample) : `error: ${number(error)}`);
   }
   if (answer.gap !== null) made.push(`order gap: ${number(answer.gap, 3)}`);
   return made.join(" · ");
@@ -87,7 +87,7 @@ async function contentsOf(sample, judge) {
     const name = `${at + 1}${entry.about ? `: ${entry.about}` : ""}`;
     past.push(make("article", { className: "past" }, make("h4", {}, name), ...(await captioned(entry.parts))));
   }
-  const whose = `Profile: ${past.length} shown to ${shownTo(detail)}`;
+  const whose = `Profile: ${past.length} for ${shownTo(detail)}; the cards say how many fitted`;
   return [
     make("p", { className: "about" }, about.filter(Boolean).join(" · ")),
     make("section", { className: "query" }, ...(await captioned(detail.query))),

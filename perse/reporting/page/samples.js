@@ -16,10 +16,8 @@ function selected(fields, matches) {
     if (status !== null && head.answers[judge].status[sample] !== status) return;
     if (!readers[head.reviewer[sample]]) return;
     if (head.pairs) {
-      const answer = predicted(judge, sample);
-      const came = answer === null ? "none" : answer === head.gold[sample] ? "right" : "wrong";
       if (aspect !== null && head.aspect[sample] !== aspect) return;
-      if (fields.right.value && fields.right.value !== came) return;
+      if (fields.right.value && fields.right.value !== cameOf(judge, sample)) return;
       if (fields.choice.value && head.labels[Number(fields.choice.value)] !== head.gold[sample]) return;
     } else if (!within(errorOf(judge, sample), ...errors) || !within(head.gold[sample], ...scores)) return;
     kept.push(sample);
@@ -52,9 +50,9 @@ function columns() {
       ["Reader", reader],
       ["Aspect", (judge, sample) => head.aspects[head.aspect[sample]]],
       ["Reader chose", gold],
-      ["Judge chose", (judge, sample) => predicted(judge, sample) || "–"],
+      ["Judge chose", (judge, sample) => (head.answers[judge].even[sample] ? "neither" : predicted(judge, sample) || "–")],
       ["P(A)", (judge, sample) => number(head.answers[judge].value[sample])],
-      ["Right", (judge, sample) => (predicted(judge, sample) === null ? "–" : predicted(judge, sample) === head.gold[sample] ? "yes" : "no")],
+      ["Right", (judge, sample) => ({ right: "yes", wrong: "no" })[cameOf(judge, sample)] || "–"],
       ["Status", statusOf],
     ];
   }
