@@ -25,7 +25,7 @@ from perse.files.runlog import MANIFEST, read_lines, read_manifest, what_it_is
 from perse.formats.json_text import read_json
 from perse.records import explain
 from perse.rehearsal.methods import METHODS
-from perse.results.words import telling_apart
+from perse.results.words import in_percent
 from perse.strict import Strict
 
 TRACES = "traces.jsonl"
@@ -245,7 +245,7 @@ class RunSummary:
             why = "".join(f"; {count} None ({reason})" for reason, count in none.items())
             told.append(f"{method}: {counts.get('ok', 0)} of {sum(counts.values())} summaries{why}")
         told += [
-            f"{name}: {_percent(rates[-1])} passed after {len(rates)} iteration{'s' if len(rates) > 1 else ''}"
+            f"{name}: {in_percent(rates[-1])} passed after {len(rates)} iteration{'s' if len(rates) > 1 else ''}"
             for name, rates in self.rates.items()
         ]
         told += [f"{method}: {what}" for method, what in self.chance.items()]
@@ -290,12 +290,6 @@ def _chance(traces: Collection[Trace], *, scored: bool) -> str:
         )
         if count
     )
-
-
-def _percent(rate: float) -> str:
-    """ "67%"; of nearly all and nearly none the decimals that it takes not to look like "100%" and "0%"."""
-    whole = 100 * rate
-    return f"{whole:.{max(telling_apart(whole, bound, digits=0) for bound in (0, 100))}f}%"
 
 
 def _end(last: Round) -> str:

@@ -8,8 +8,8 @@ from perse.drpe.correlation import published
 from perse.drpe.correlation.ablations import AT_RANDOM, CURVES, WHOLE, Ablations
 from perse.drpe.correlation.correlating import COMPARED, Correlations, Level
 from perse.drpe.correlation.said import of_least_p, of_selection
-from perse.drpe.votes.telling import percent
 from perse.results.result import Cell, Point, Result, Table
+from perse.results.words import in_percent
 from perse.results.words import shown as in_words
 
 DRPE_ABLATE = "drpe-ablations"
@@ -156,7 +156,7 @@ def _notes(found: Ablations, compared: Correlations, by: str) -> tuple[str, ...]
         told[by],
         *(
             [
-                f"{percent(found.turned)} of the whole's roles choose the same place in both orders, whatever stands there: only the others tell the texts apart by their votes"
+                f"{in_percent(found.turned)} of the whole's roles choose the same place in both orders, whatever stands there: only the others tell the texts apart by their votes"
             ]
             if found.turned is not None
             else []

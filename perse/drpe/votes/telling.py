@@ -14,8 +14,8 @@ from perse.drpe.votes.run_folder import Run
 from perse.drpe.votes.scoring import Decision, confidence, decisions
 from perse.evaluation.stats.correlation import kendall
 from perse.judgement import Judgement
-from perse.results.result import FINEST, Cell, Result, Table
-from perse.results.words import telling_apart
+from perse.results.result import Cell, Result, Table
+from perse.results.words import in_percent
 
 DRPE_VOTE = "drpe-vote"
 FEWEST_TEXTS = 10
@@ -78,14 +78,8 @@ def _answer(prompting: Prompting, found: Sequence[Decision]) -> str:
     if not votes:
         return f"With {NAMES[prompting]} none of {asked:,} votes came back."
     turned = [one.turned for one in found if one.turned is not None]
-    place = f", and {percent(fmean(turned))} of its roles choose the same place in both orders" if turned else ""
-    return f"With {NAMES[prompting]} {answered:,} of {asked:,} votes came back. Of a candidate's votes {percent(fmean(votes))} are for it on average{place}."
-
-
-def percent(share: float) -> str:
-    """A share, with more decimals where it would look like none or all and is not."""
-    near = round(share, FINEST)
-    return f"{near:.{max(telling_apart(near, end, digits=2) for end in (0.0, 1.0)) - 2}%}"
+    place = f", and {in_percent(fmean(turned))} of its roles choose the same place in both orders" if turned else ""
+    return f"With {NAMES[prompting]} {answered:,} of {asked:,} votes came back. Of a candidate's votes {in_percent(fmean(votes))} are for it on average{place}."
 
 
 def _shown(values: Sequence[float | None], form: str) -> str:
@@ -149,14 +143,14 @@ def _of_readers(found: Readership) -> str:
     if shares is None:
         return f"Of real readers {texts:,} texts have all votes: too little to say what differs between readers."
     if shares.chance is None:
-        rest = f"and {percent(shares.taste)} who votes for which text and chance, which one order cannot tell apart"
+        rest = f"and {in_percent(shares.taste)} who votes for which text and chance, which one order cannot tell apart"
     else:
         more = "" if found.taste_shown else " (not shown to be more than chance)"
-        rest = f"{percent(shares.taste)} who votes for which text{more}, and {percent(shares.chance)} chance, by how the two orders differ"
+        rest = f"{in_percent(shares.taste)} who votes for which text{more}, and {in_percent(shares.chance)} chance, by how the two orders differ"
     of = "P(candidate)" if found.probable else "votes for the candidate"
     return (
         f"Of the variance of {of} over {texts:,} texts and {len(found.readers)} real readers (standard deviation {found.spread:.3f}) "
-        f"{percent(shares.texts)} is between texts, {percent(shares.readers)} between readers, {rest}; these shares are estimates without an interval.{_not_taste(found)}"
+        f"{in_percent(shares.texts)} is between texts, {in_percent(shares.readers)} between readers, {rest}; these shares are estimates without an interval.{_not_taste(found)}"
     )
 
 

@@ -14,7 +14,7 @@ from perse.evaluation.stats.unseen import none_of
 from perse.evaluation.verdict import CONSTANT, IN_WORDS, ON_THESE_TEXTS
 from perse.judgement import Status
 from perse.results.result import Estimate, Interval
-from perse.results.words import shown
+from perse.results.words import in_percent, shown
 
 SMALLEST_P = 0.001
 _MOST_DIGITS = 9
@@ -98,13 +98,9 @@ def _of_these_readers(one: str, other: str, shown: Sequence[Contrast], contrasts
 def beyond(contrast: Contrast) -> str:
     """What readers of whom the sample has none could do to a difference."""
     return (
-        f"up to {_percent(none_of(contrast.reviewers))} of them may be unlike all of these, and the better of the two as wrong there as the scale allows, "
+        f"up to {in_percent(none_of(contrast.reviewers))} of them may be unlike all of these, and the better of the two as wrong there as the scale allows, "
         "which would undo it"
     )
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}" if share >= 0.01 else f"{share:.1%}"
 
 
 def _not_beaten(better: Sequence[Contrast], contrasts: Sequence[Contrast]) -> str | None:
