@@ -140,13 +140,14 @@ def _memory(config: TrainConfig, prepared: Prepared, *, device: Device, devices:
             f"about {way.total / 1e9:.1f} GB are needed on each device ({device.name}) with {sharding} and train.gradient_checkpointing="
             f"{str(checkpointing).lower()}, and {usable / 1e9:.1f} GB can be filled; `perse plan` says what would do"
         )
-    if found.hours is None:
-        hours = "time not known"
+    hours = found.hours_with(checkpointing=checkpointing)  # as it is set, which need not be the way that the plan would choose
+    if hours is None:
+        time = "time not known"
     elif found.reached is None:
-        hours = f"about {time_words(found.hours)} at {found.mfu:.0%} of the peak (assumed); {measured_words(found)}"
+        time = f"about {time_words(hours)} at {found.mfu:.0%} of the peak (assumed); {measured_words(found, hours)}"
     else:
-        hours = f"about {time_words(found.hours)} (measured on a short row)"
-    return f"{way.total / 1e9:.1f} of {usable / 1e9:.1f} GB on each device ({device.name}), as predicted; {hours}"
+        time = f"about {time_words(hours)} (measured on a short row)"
+    return f"{way.total / 1e9:.1f} of {usable / 1e9:.1f} GB on each device ({device.name}), as predicted; {time}"
 
 
 def _run(config: TrainConfig, prepared: Prepared) -> str:

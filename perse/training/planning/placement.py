@@ -22,12 +22,13 @@ ROW_STEP = 64
 @dataclass(frozen=True)
 class Needs:
     """What decides the memory of one device: `off`, `on` are the passes without and with gradient checkpointing; `gathered`
-    as `memory.gathered`."""
+    as `memory.gathered`; `whole`: every device must hold all weights and their state, as `check_undivided` and `check_whole` say."""
 
     static_memory: StaticMemory
     off: Activations
     on: Activations
     gathered: int
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,10 +83,10 @@ def optimizer_divided(needs: Needs, *, devices: int, checkpointing: bool, gradie
 
 
 def placements(needs: Needs, *, devices: int) -> tuple[Placement, ...]:
-    """Every way, the preferred one first; a single device cannot shard."""
+    """Every way that training has, the preferred one first; a single device cannot shard."""
     return tuple(
         placement(needs, devices=devices, sharded=sharded, checkpointing=checkpointing)
-        for sharded in ((False, True) if devices > 1 else (False,))
+        for sharded in ((False, True) if devices > 1 and not needs.whole else (False,))
         for checkpointing in (False, True)
     )
 
@@ -106,7 +107,7 @@ def remedies(
     """
     found: list[str] = []
     count = devices
-    while count < MOST_DEVICES:
+    while count < MOST_DEVICES and not needs.whole:
         count *= 2
         if placement(needs, devices=count, sharded=True, checkpointing=True).total <= usable:
             found.append(f"--gpus {count}, fully sharded, with train.gradient_checkpointing=true")

@@ -58,7 +58,8 @@ class Plan:
 
     `row_off`, `row_on`: (tokens, places at which the next is predicted) of the row that takes the most without and with gradient checkpointing.
     `ways`: how it could be placed on the devices, the preferred first; `way`: the one to choose, None where none fits, and
-    then `remedies` would help. `disk` is what that way writes. `hours`, judgings by `watch` included, is None where the device's peak is not known.
+    then `remedies` would help. `disk` is what that way writes, `flops` what it computes (`flops_off`, `flops_on`: without and with gradient
+    checkpointing), and `hours` how long, judgings by `watch` included; None where the device's peak is not known.
     """
 
     parameters: int
@@ -78,6 +79,8 @@ class Plan:
     way: Placement | None
     remedies: tuple[str, ...]
     flops: float
+    flops_off: float
+    flops_on: float
     mfu: float
     peak: float | None
     reached: float | None
@@ -92,6 +95,10 @@ class Plan:
     def shared(self) -> float:
         """Tokens one by one, for each token that is computed."""
         return self.work.unshared / self.work.tokens
+
+    def hours_with(self, *, checkpointing: bool) -> float | None:
+        """As `hours`, with gradient checkpointing or without, whichever way was chosen."""
+        return None if self.hours is None else self.hours * (self.flops_on if checkpointing else self.flops_off) / self.flops
 
 
 def plan(
@@ -149,18 +156,13 @@ def plan(
         )
         for again, model in models.items()
     }
-    needs = Needs(held, passes[False], passes[True], whole)
-    # Packed weights, and another state than AdamW's, are held whole by every device (`check_undivided`, `check_whole`).
-    whole_only = config.model.quantize is not None or config.train.optimizer != "adamw"
-    ways = tuple(way for way in placements(needs, devices=devices) if not (whole_only and way.sharded))
+    undivided = config.model.quantize is not None or config.train.optimizer != "adamw"
+    needs = Needs(held, passes[False], passes[True], whole, whole=undivided)
+    ways = placements(needs, devices=devices)
     way = chosen(ways, device.usable)
-    flops = training_flops(
-        weights,
-        tokens=work.tokens,
-        pairs=work.pairs,
-        learned=work.read,
-        recomputed=way is None or way.checkpointing,
-    )
+    counted = partial(training_flops, weights, tokens=work.tokens, pairs=work.pairs, learned=work.read)
+    flops_off, flops_on = counted(), counted(recomputed=True)
+    flops = flops_on if way is None or way.checkpointing else flops_off
     sharding: Sharding = "fsdp2" if devices > 1 and (way or ways[-1]).sharded else "none"
     _, judged = watched_as_planned(config, prepared, process=Launched(devices, 0, sharding))
     peak = peak or (device.bfloat16 if computed_in_16 else device.float32)
@@ -194,6 +196,8 @@ def plan(
             lora_weights=2 * counts[0] if config.lora is None else None,
         ),
         flops=flops,
+        flops_off=flops_off,
+        flops_on=flops_on,
         mfu=mfu,
         peak=peak,
         reached=speed,

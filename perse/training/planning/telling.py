@@ -62,7 +62,7 @@ def _trained(found: Plan) -> Table:
         ("tokens an epoch, shared", f"{work.tokens / found.epochs:,.0f}"),
         ("tokens an epoch, one by one", f"{work.unshared / found.epochs:,.0f} ({found.shared:.2f} times as many)"),
         ("tokens learned an epoch", f"{work.learned / found.epochs:,.0f}"),
-        ("largest row, learned of it", f"{found.row_off[0]:,}, {found.row_off[1]:,} tokens"),
+        ("row that takes the most memory, predicted of it", f"{found.row_off[0]:,}, {found.row_off[1]:,} tokens"),
         ("operations", f"{found.flops:.2e}"),
         ("judged while it trains", _judged(found)),
         ("time", _time(found)),
@@ -113,15 +113,14 @@ def _time(found: Plan) -> str:
         return "not known: no data sheet says this device's peak; give it with --tflops"
     shown = time_words(found.hours)
     if found.peak is not None:
-        return f"{shown}, if {found.mfu:.0%} of {found.peak / 1e12:g} TFLOP/s are reached (assumed); {measured_words(found)}"
+        return f"{shown}, if {found.mfu:.0%} of {found.peak / 1e12:g} TFLOP/s are reached (assumed); {measured_words(found, found.hours)}"
     return f"{shown}, at {(found.reached or 0) / 1e9:,.0f} GFLOP/s, as just measured here on a short row; other work makes it longer"
 
 
-def measured_words(found: Plan) -> str:
-    """The hours at the shares of the peak that were measured, for a plan whose hours are assumed."""
-    assert found.hours is not None
+def measured_words(found: Plan, hours: float) -> str:
+    """`hours`, which are assumed, at the shares of the peak that were measured."""
     least, most = MEASURED[found.trains]
-    soon, late = (time_words(found.hours * found.mfu / share) for share in (most, least))
+    soon, late = (time_words(hours * found.mfu / share) for share in (most, least))
     return f"{soon} to {late} at the {most:.0%} to {least:.0%} that short runs of {found.trains} reached on one H100"
 
 

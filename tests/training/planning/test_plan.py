@@ -271,6 +271,14 @@ def test_what_would_make_it_fit_is_said() -> None:
     assert "model.context=448" in remedies(NEEDS, devices=1, usable=216, row=1000, shortest_row=800, lora_weights=None)[1]
 
 
+def test_dividing_is_no_remedy_for_what_every_device_must_hold_whole() -> None:
+    """Two devices hold 231 and buckets of 40 each, at best; halved it would be 133. 256 leave 15 of the 30 for a row of 1000."""
+    whole = replace(NEEDS, whole=True)
+    found = remedies(whole, devices=2, usable=256, row=1000, shortest_row=100, lora_weights=None)
+    assert found == ("train.row_tokens=448, with train.gradient_checkpointing=true",)
+    assert remedies(whole, devices=2, usable=140, row=1000, shortest_row=100, lora_weights=None) == ()
+
+
 def test_gathered_weights_are_two_layers_and_what_is_in_none(tiny_model_folder: Path) -> None:
     model = meta_model(settings(tiny_model_folder, "x", *FULL), architecture(str(tiny_model_folder)), checkpointing=False)
     total = sum(each.numel() for each in model.parameters())  # the tiny model has two layers: all of it

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from perse.commands.app import app
 from perse.records import example_lines
 from perse.settings.training import load_config
-from perse.training.planning.hardware import GPUS
+from perse.training.planning.hardware import GPUS, Device
 from perse.training.preflight import preflight
 from perse.training.trainer import train
 
@@ -100,6 +100,23 @@ def test_too_little_memory_is_found_for_the_way_that_is_asked_for(
     monkeypatch.setitem(GPUS, "l4", small)
     found = problems(given(tiny_model_folder, data), gpu="l4")
     assert "GB are needed on each device" in found["memory"] and "`perse plan` says what would do" in found["memory"]
+
+
+@pytest.mark.slow
+def test_the_time_is_that_of_checkpointing_as_it_is_set(tiny_model_folder: Path, data: Path) -> None:
+    """What is computed twice takes longer, though `perse plan` would do without."""
+    told = {}
+    for again in ("false", "true"):
+        settings = given(tiny_model_folder, data, f"train.gradient_checkpointing={again}", "watch=null")
+        seen = preflight(
+            load_config("embedded_lora", settings),
+            device=Device("a slow one", 24_000_000_000, 1e3, 1e3),
+            devices=1,
+            sharding="none",
+        )
+        [memory] = [check.found for check in seen if check.what == "memory"]
+        told[again] = float(memory.partition("; about ")[2].split()[0].replace(",", ""))
+    assert 1.2 < told["true"] / told["false"] < 1.6
 
 
 def test_packed_weights_are_not_divided(tiny_model_folder: Path, data: Path) -> None:
