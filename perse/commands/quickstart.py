@@ -64,7 +64,8 @@ def quickstart(
     page = out / "report" / "report.html"
     took = (journal.kept.planning + sum(ran.seconds for ran in journal.kept.ran)) / 60
     say(
-        f"\nits commands took {took:.1f} minutes. To go on from one of them, edit it, and give it and those after it another --out (train: output=):"
+        f"\nits commands took {took:.1f} minutes, counted from the last start of each. To go on from one of them, edit it, and give it and "
+        "those after it another --out (train: output=):"
     )
     for ran in journal.kept.ran:
         say(f"  {ran.shown}")
@@ -103,7 +104,10 @@ def _rows(understood: Understood) -> Iterator[tuple[str, str]]:
         )
     if texts is not None:
         yield "texts", f"{texts.file.name}: {texts.rows:,} rows; {texts.text} is the text, {texts.words:.0f} words on average"
-        yield "joined by", f"{texts.by} = {texts.item_id}, which finds a text for {texts.share:.1%} of the reviews"
+        yield (
+            "joined by",
+            f"{texts.by} = {texts.item_id}, which finds a text for {texts.found:,} of the first {texts.looked:,} reviews",
+        )
     elif "text" in found.fields:
         yield "texts", f"{found.fields['text']}, in the same file"
     yield "what they wrote", found.fields.get("review", "?")

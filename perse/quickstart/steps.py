@@ -40,14 +40,18 @@ def walk(understood: Understood, journal: Journal, *, model: str, dtype: str, em
         f"output={judge}",
     )
     recipe = ("--config", "embedded_lora", *settings)
+    held_out = len(load_examples(data, split="valid").examples)
     if journal.kept.steps is None or journal.kept.judged is None:
+        from perse.training.planning.telling import time_words
+
         journal.say(f"\n$ perse plan {shlex.join(recipe)}\ntiming a short row on this machine")
         began = time.monotonic()
-        steps, judged = within(journal.kept.minutes * 60, settings)
-        journal.say(f"{steps} steps of training and at most {judged} judged examples fit into {journal.kept.minutes:g} minutes")
+        steps, judged, takes = within(journal.kept.minutes * 60, settings, held_out=held_out)
+        journal.say(
+            f"{steps} steps of training and {judged} judged examples take about {time_words(takes / 3600)} (--minutes {journal.kept.minutes:g})"
+        )
         journal.keep(steps=steps, judged=judged, planning=round(time.monotonic() - began, 1))
     journal.once("train", *recipe, f"train.steps={journal.kept.steps}", makes="judge/merged/config.json")
-    held_out = len(load_examples(data, split="valid").examples)
     fewer = ("--limit", str(journal.kept.judged)) if (journal.kept.judged or held_out) < held_out else ()
     asked = ("--examples", data, "--judge", judge, "--question", QUESTION, "--dtype", dtype, *fewer)
     journal.once("score", *asked, "--out", scored, makes="scored/judgements.jsonl")
@@ -59,8 +63,9 @@ def walk(understood: Understood, journal: Journal, *, model: str, dtype: str, em
     journal.once("report", scored, *embedded, "--out", report, makes="report/report.html")
 
 
-def within(seconds: float, settings: tuple[str, ...]) -> tuple[int, int]:
-    """Steps of training, and examples to judge, that take so long on this machine; a few at least.
+def within(seconds: float, settings: tuple[str, ...], *, held_out: int) -> tuple[int, int, float]:
+    """Steps of training, and examples to judge of those held out, that take so long on this machine, and the seconds that they take: a few are
+    planned at least, though they take longer.
 
     An example is taken to be judged as fast as it is trained on: forward alone, but read without its neighbours.
 
@@ -78,4 +83,8 @@ def within(seconds: float, settings: tuple[str, ...]) -> tuple[int, int]:
     a_step = found.hours * 3600 / found.steps
     an_example = found.hours * 3600 / (found.examples * found.epochs)
     steps = min(seconds * TRAINING / a_step, MOST_PASSES * found.steps / found.epochs)
-    return max(FEWEST_STEPS, round(steps)), max(FEWEST_JUDGED, int(seconds * JUDGING / an_example))
+    trained, judged = (
+        max(FEWEST_STEPS, round(steps)),
+        min(held_out, max(FEWEST_JUDGED, int(seconds * JUDGING / an_example))),
+    )
+    return trained, judged, trained * a_step + judged * an_example

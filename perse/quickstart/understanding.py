@@ -44,7 +44,7 @@ Rows = Sequence[Mapping[str, object]]
 
 @dataclass(frozen=True)
 class Joined:
-    """The file of texts: its columns, and the share of the reviews of which it has a text, among those looked at."""
+    """The file of texts: its columns, and of how many of the first reviews it has a text, `found` of those `looked` at."""
 
     file: Path
     rows: int
@@ -53,7 +53,8 @@ class Joined:
     words: float
     by: str
     """The column of the reviews that names the text."""
-    share: float
+    found: int
+    looked: int
 
 
 @dataclass(frozen=True)
@@ -195,14 +196,16 @@ def _joined(
         for other in able
         if len(values[other]) >= 0.9 * count or told.is_mapped("item_id")  # a name of texts is another in each row
     }
-    by, item_id = _pair(texts, shares, named=(found.get("item_id"), _one(told, "item_id")), names=names, theirs=theirs)
+    by, item_id = _pair(
+        texts, shares, named=(found.get("item_id"), _one(told, "item_id")), names=names, theirs=theirs, looked=len(reviews)
+    )
     words = {name: _words(rows, name) for name in theirs if name != item_id}
     text = _one(told, "text") or _most(words, what=f"{texts}: two columns could hold the texts", option="items.text")
     if text is None or text not in theirs:
         raise BadInput(f"{texts}: no column holds texts; columns found: {named_columns(theirs)}; give --map items.text=COLUMN")
     with_text = _with_text(texts, item_id, text)
-    share = sum(_shown(row.get(by)) in with_text for row in reviews) / max(1, len(reviews))
-    return Joined(texts, count, item_id, text, words.get(text, 0.0), by, share)
+    able_to = sum(_shown(row.get(by)) in with_text for row in reviews)
+    return Joined(texts, count, item_id, text, words.get(text, 0.0), by, able_to, len(reviews))
 
 
 def _pair(
@@ -212,6 +215,7 @@ def _pair(
     named: tuple[str | None, str | None],
     names: Sequence[str],
     theirs: Sequence[str],
+    looked: int,
 ) -> tuple[str, str]:
     """The two columns that name the texts: those that are called so if they join, else those that join best, and alone so well.
 
@@ -224,7 +228,11 @@ def _pair(
         return mine, other
     best = max(shares, key=lambda pair: (shares[pair], plain_name(pair[0]) == plain_name(pair[1])), default=None)
     if best is None or shares[best] < ENOUGH_JOINED:
-        closest = "" if best is None else f"; the nearest are {best[0]} and {best[1]}, for {shares[best]:.0%} of the reviews"
+        closest = (
+            ""
+            if best is None
+            else f"; the nearest are {best[0]} and {best[1]}, for {shares[best]:.0%} of the first {looked:,} reviews"
+        )
         raise BadInput(
             f"{texts}: no column names the texts that the reviews are about{closest}; columns found: {named_columns(theirs)}, and in "
             f"the reviews {named_columns(names)}; {remedy}"
@@ -232,7 +240,7 @@ def _pair(
     others = [pair for pair in shares if pair != best and shares[pair] >= shares[best] - NEARLY]
     if others and plain_name(best[0]) != plain_name(best[1]):
         raise BadInput(
-            f"{texts}: the texts that the reviews are about could be named by {best[0]} = {best[1]} ({shares[best]:.0%} of the reviews) or "
+            f"{texts}: the texts that the reviews are about could be named by {best[0]} = {best[1]} ({shares[best]:.0%} of the first {looked:,} reviews) or "
             f"{others[0][0]} = {others[0][1]} ({shares[others[0]]:.0%}); {remedy}"
         )
     return best

@@ -14,6 +14,7 @@ from perse.commands.data.build import app as data_app
 from perse.commands.quickstart import _rows
 from perse.data.load import load_examples
 from perse.errors import BadInput
+from perse.quickstart import understanding
 from perse.quickstart.understanding import understand
 
 WORDS = [
@@ -78,7 +79,7 @@ def test_a_messy_pair_of_files_is_built_at_the_first_try(tmp_path: Path) -> None
         "book_title",
         "blurb",
     )
-    assert found.texts.share == pytest.approx(98 / 99)
+    assert (found.texts.found, found.texts.looked) == (98, 99)
     assert found.description.fields == {
         "reviewer_id": "user_id", "item_id": "book_title", "score": "stars", "review": "text", "time": "date"
     }  # fmt: skip
@@ -100,10 +101,15 @@ def test_readers_of_few_reviews_are_kept_as_the_command_keeps_them_and_it_is_sai
     assert built(found.build, tmp_path / "set") == 30
 
 
-def test_reviews_of_texts_that_are_empty_are_not_told_as_found(tmp_path: Path) -> None:
+def test_reviews_of_texts_that_are_empty_are_not_told_as_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     theirs: list[list[object]] = [[title, "" if at < 3 else said(at + 1, 30)] for at, title in enumerate(TITLES)]
     found = understand(reviews(tmp_path / "reviews.csv"), written(tmp_path / "texts.csv", ["book_title", "blurb"], theirs), {})
-    assert found.texts is not None and found.texts.share == 9 / 12
+    assert dict(_rows(found))["joined by"] == "book_title = book_title, which finds a text for 72 of the first 96 reviews"
+    monkeypatch.setattr(understanding, "LOOKED_AT", 25)
+    found = understand(tmp_path / "reviews.csv", tmp_path / "texts.csv", {})
+    assert dict(_rows(found))["joined by"].endswith("finds a text for 18 of the first 25 reviews"), (
+        "of the others nobody looked"
+    )
 
 
 def test_what_a_newcomers_tables_have_wrong_is_left_out_and_counted_with_its_lines(tmp_path: Path) -> None:
@@ -164,7 +170,8 @@ def test_what_is_not_plain_is_asked_for_with_the_columns_there_are(tmp_path: Pat
         understand(nobody, theirs, {})
     strange = written(tmp_path / "other.csv", ["key", "story"], [[f"x{at}", said(at, 25)] for at in range(12)])
     with pytest.raises(
-        BadInput, match="no column names the texts that the reviews are about; the nearest are .*, for 0% of the reviews"
+        BadInput,
+        match="no column names the texts that the reviews are about; the nearest are .*, for 0% of the first 96 reviews",
     ):
         understand(mine, strange, {})
     short = written(tmp_path / "short.csv", ["book_title", "shelf"], [[title, at] for at, title in enumerate(TITLES)])
@@ -197,7 +204,7 @@ def test_whole_numbers_that_any_ids_have_join_nothing(tmp_path: Path) -> None:
     )
     keys = written(tmp_path / "k.csv", ["number", "text"], [[at, said(at, 25)] for at in range(1, 201)])
     with pytest.raises(
-        BadInput, match=r"could be named by (votes|what) = number \(100% of the reviews\) or (votes|what) = number"
+        BadInput, match=r"could be named by (votes|what) = number \(100% of the first 96 reviews\) or (votes|what) = number"
     ):
         understand(unnamed, keys, {})
     said_so = understand(unnamed, keys, {"item_id": "what"})
@@ -253,7 +260,7 @@ def test_a_large_file_of_texts_is_read_to_its_end(tmp_path: Path) -> None:
         [*many, *([title, 1, said(at, 25)] for at, title in enumerate(TITLES))],
     )
     found = understand(reviews(tmp_path / "r.csv"), theirs, {})
-    assert found.texts is not None and (found.texts.rows, found.texts.share) == (20_012, 1.0)
+    assert found.texts is not None and (found.texts.rows, found.texts.found, found.texts.looked) == (20_012, 96, 96)
 
 
 def test_of_very_many_columns_the_first_are_named(tmp_path: Path) -> None:
