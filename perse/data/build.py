@@ -197,9 +197,12 @@ def _repeat_notes(
     if not options.keep_repeats:
         return (f"{what}: such two are never profile and query of one example (--keep-repeats lets them)",)
     shown = sum(
-        any(said[row.reviewer_id][one] == said[row.reviewer_id][row.query_id] for one in row.profile_ids) for row in rows
+        any(said[row.reviewer_id][one] == said[row.reviewer_id][row.query_id] for one in row.profile_ids[: options.k])
+        for row in rows
     )
-    return (f"{what}, and were kept: in {shown:,} of {len(rows):,} examples the answer stands in the profile",)
+    return (
+        f"{what}, and were kept: in {shown:,} of {len(rows):,} examples the answer stands in the profile (of k = {options.k})",
+    )
 
 
 def _made(material: Material, chosen: Selection) -> dict[str, Any]:
@@ -306,13 +309,15 @@ def _finish(
 
 
 def _time_notes(records: Sequence[Review] | Sequence[Comparison], k: int) -> tuple[str, ...]:
-    """Warns that profiles cannot be shown oldest first, if dates are in a format that does not sort."""
-    odd = [record.time for record in records if record.time is not None and sortable(record.time) is None]
-    if not odd or k < 2:
+    """Warns that profiles cannot be shown oldest first, if some records have no date or one in a format that does not sort."""
+    times = [record.time for record in records if record.time is not None]
+    undated = len(records) - sum(sortable(time) is not None for time in times)
+    if not times or not undated or k < 2:
         return ()
+    odd = next((f", such as '{time[:30]}'" for time in times if sortable(time) is None), "")
     return (
-        f"profiles are not oldest first where a time is no ISO date (2018-11-10): {len(odd):,} of {len(records):,} are not, "
-        f"such as '{odd[0][:30]}'; those profiles keep the order drawn",
+        f"profiles are not oldest first where a date is missing or not as 2018-11-10 or November 10, 2018: {undated:,} of {len(records):,} are so{odd}; "
+        "those profiles keep the order drawn",
     )
 
 

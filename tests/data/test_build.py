@@ -318,6 +318,18 @@ def test_settings_that_make_no_sense_are_refused(raw: Path, tmp_path: Path, chan
         pointwise(raw, tmp_path / "set", **changes)
 
 
+def test_reviews_without_a_date_are_counted_among_those_that_cannot_be_put_in_order(raw: Path, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in (raw / "reviews.jsonl").read_text("utf-8").splitlines()]
+    dates = ["2018-11-10", "November 10, 2018", ""]
+    blank = tmp_path / "blank.jsonl"
+    blank.write_text("".join(json.dumps(row | {"date": dates[at % 3]}) + "\n" for at, row in enumerate(rows)), "utf-8")
+    [note] = [note for note in pointwise(raw, tmp_path / "set", reviews=blank).notes if "oldest first" in note]
+    assert f"{len(rows) // 3} of {len(rows)} are so; those profiles keep the order drawn" in note
+    never = tmp_path / "never.jsonl"
+    never.write_text("".join(json.dumps(row | {"date": ""}) + "\n" for row in rows), "utf-8")
+    assert not any("oldest first" in note for note in pointwise(raw, tmp_path / "never", reviews=never).notes)
+
+
 def test_a_scale_that_looks_forgotten_is_noted(raw: Path, tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (raw / "reviews.jsonl").read_text("utf-8").splitlines()]
     stars = tmp_path / "stars.jsonl"
@@ -326,7 +338,7 @@ def test_a_scale_that_looks_forgotten_is_noted(raw: Path, tmp_path: Path) -> Non
     )
     _, scale, dates = pointwise(raw, tmp_path / "set", reviews=stars).notes
     assert "no score is above 5 on the scale 1-10; if it ends there, give --scale 1-5" in scale
-    assert "no ISO date" in dates and "'May 1'" in dates
+    assert f"{len(rows)} of {len(rows)} are so, such as 'May 1'; those profiles keep the order drawn" in dates
     seven = tmp_path / "seven.jsonl"
     seven.write_text("".join(json.dumps(row | {"score": 1 + row["score"] % 7}) + "\n" for row in rows), "utf-8")
     assert any("no score is above 7 on" in note for note in pointwise(raw, tmp_path / "seven", reviews=seven).notes)

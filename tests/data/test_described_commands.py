@@ -100,6 +100,7 @@ def test_the_command_builds_a_file_whose_readers_always_say_the_same(
     path = kept_as(tmp_path / name, same + [row | {"reviewer_id": f"o{row['reviewer_id']}"} for row in table_of(count, others)])
     found = describe(path)
     assert found.next is not None and ("--keep-repeats" in found.next) == needed == bool(found.note), found.next
+    assert not needed or f"for {repeating} of the {repeating + others} who have enough reviews" in str(found.note)
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, shlex.split(found.next)[1:])
     assert done.exit_code == 0, done.stderr

@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from perse.data.describing.beside import filled_in
-from perse.data.describing.obstacles import CROSSED, NO_FILE, REPEATED, no_rows, too_few, wrapped
+from perse.data.describing.obstacles import CROSSED, NO_FILE, no_rows, repeated, too_few, wrapped
 from perse.data.sources import recognised
 from perse.data.sources.examples import FOLDER, UNKNOWN
 from perse.data.sources.facts import Facts
@@ -142,7 +142,8 @@ def describe(path: Path, *, limit: int | None = None, columns: Mapping[str, str]
     chosen = +tally.chosen if source.name == PAIR_TABLE.name else tally.reviewers
     usable = tally.usable(found.fields) if source.kind == "pointwise" else chosen
     shared = _shared_count(usable) if tally.whole else None
-    repeats = source.kind == "pointwise" and tally.needs_repeats(usable, shared)
+    without, kept = tally.without_profiles(usable, shared) if source.kind == "pointwise" else (0, 0)
+    repeats = without >= max(1, int(kept * 0.1 + 0.5))  # so many that one side of the split may be left empty
     crossed = source.kind == "pairwise" and tally.whole and tally.crossed()
     seen = Seen(
         shlex.quote(str(path)),
@@ -166,7 +167,7 @@ def describe(path: Path, *, limit: int | None = None, columns: Mapping[str, str]
         obstacle = obstacle or other_schema(path)
     notes = [
         source.note(seen) if source.note is not None else None,
-        REPEATED if repeats else None,
+        repeated(without, kept) if repeats else None,
         CROSSED if crossed else None,
     ]
     note = "; ".join(filter(None, notes)) or None
@@ -267,8 +268,8 @@ class _Tally:
         found = sum((self.whole_rows[one] for one in texts), Counter[str]())
         return found - sum((self.zeros[one] for one in texts), Counter[str]()) if unrated(self.scores) else found
 
-    def needs_repeats(self, usable: Mapping[str, int], shared: int | None) -> bool:
-        """Whether so many of the readers whom a build keeps have no query with a whole profile of others' words that one side may be left empty."""
+    def without_profiles(self, usable: Mapping[str, int], shared: int | None) -> tuple[int, int]:
+        """How many of the readers whom a build keeps have no query with a whole profile of other words, and how many readers those are in all."""
         enough = min(ENOUGH, shared) if shared is not None else ENOUGH
         k = min(3, enough - 1)
         kept = {reviewer: count for reviewer, count in usable.items() if count >= max(enough, 2)}
@@ -278,8 +279,7 @@ class _Tally:
         least = {
             reviewer: min((rarest[one] for one in self._sayings(reviewer) if one in rarest), default=0) for reviewer in kept
         }
-        without = sum(count - least[reviewer] < k for reviewer, count in kept.items())
-        return bool(without) and without >= max(1, int(len(kept) * 0.1 + 0.5))
+        return sum(count - least[reviewer] < k for reviewer, count in kept.items()), len(kept)
 
     def crossed(self) -> bool:
         """Whether a reader of the training side would have less than one pair left on average that none of the validation side, a tenth of

@@ -14,15 +14,18 @@ from perse.errors import BadInput
 
 NO_FILE = "put right what is above: as it is, the file cannot be read and nothing be built from it"
 
-REPEATED = (
-    "readers say the same of nearly all texts: without --keep-repeats they have no profile, and with it a profile may show the very review that "
-    "is asked for"
-)
-
 CROSSED = (
     "readers compare the same pairs, so that training is left with next to nothing where it may share none with validation; with --split reviewer "
     "the two sides share pairs, and no readers"
 )
+
+
+def repeated(without: int, readers: int) -> str:
+    """That so many of the readers whom a build keeps say so much twice that none of their reviews has a whole profile of other words."""
+    return (
+        f"readers say the same of several texts: without --keep-repeats there is no whole profile for {without:,} of the {readers:,} who have "
+        "enough reviews, and with it a profile may show the very review that is asked for"
+    )
 
 
 def no_rows(rows: int, reasons: Mapping[str, int]) -> str:

@@ -59,7 +59,7 @@ def watching_for(config: TrainConfig, prepared: Prepared, *, process: Launched =
         return None
     if not what.judged:
         log.info("the weights are divided among devices, so of the readers who are watched the loss alone is computed")
-    count, readers = len(what.judged) or sum(len(row.example_ids) for row in what.rows), len(what.readers)
+    count = sum(len(row.example_ids) for row in what.rows)
     if plan is None:
         apart = ", and they are not trained on either" if prepared.apart else ""
         log.info(
@@ -69,8 +69,8 @@ def watching_for(config: TrainConfig, prepared: Prepared, *, process: Launched =
         )
         return None
     log.info(
-        "%d examples of %d readers who are not trained on%s are watched every %d steps, %d times in all: about %.1f%% of the time",
-        *(count, readers, ", held apart from the training side," if prepared.apart else ""),
+        "%d examples of %d readers who are not trained on%s are watched, %d of them judged, every %d steps, %d times in all: about %.1f%% of the time",
+        *(count, len(what.readers), ", held apart from the training side," if prepared.apart else "", len(what.judged)),
         *(plan.every, plan.count(prepared.schedule.steps), 100 * plan.share),
     )
     return Watching(what, plan)

@@ -72,7 +72,19 @@ def test_readers_who_are_watched_are_not_trained_on(
     everybody = load_examples(readers, split="train").examples
     assert trained_on(prepared, everybody) == {one.reviewer_id for one in everybody} - prepared.apart
     assert "24 examples of 3 readers who are not trained on, held apart from the training side, are watched" in caplog.text
+    assert "apart from the training side, are watched, 24 of them judged, every " in caplog.text
     assert watching.choosers(prepared.schedule.steps) == sorted(map(reader_key, prepared.apart))
+
+
+def test_few_of_those_who_are_watched_are_judged_where_the_judge_writes(
+    readers: Path, tiny_model_folder: Path, renderer: Renderer, caplog: pytest.LogCaptureFixture
+) -> None:
+    some = ["watch.held_apart=0.125", "watch.generated=2", "watch.new_tokens=5", "watch.every=5"]
+    config = settings(tiny_model_folder, readers, *some)
+    with caplog.at_level("INFO"):
+        assert watching_for(config, rows_apart(config, renderer)) is not None
+    assert "24 examples of 3 readers who are not trained on" in caplog.text
+    assert "are watched, 2 of them judged, every 5 steps" in caplog.text
 
 
 @pytest.mark.slow
