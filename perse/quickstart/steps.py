@@ -77,11 +77,13 @@ def within(seconds: float, settings: tuple[str, ...], *, held_out: int) -> tuple
     from perse.training.planning.speed import device_here
 
     timed = replace(device_here(), bfloat16=None, float32=None)  # small models reach little of what a data sheet says
-    found = plan(load_config("embedded_lora", list(settings)), device=timed, measure=True)
-    if found.hours is None:
+    config = load_config("embedded_lora", list(settings))
+    found = plan(config, device=timed, measure=True)
+    hours = found.hours_with(checkpointing=config.train.gradient_checkpointing)
+    if hours is None:
         raise BadInput("the model does not fit this machine, so that no time is known; give a smaller one as --model")
-    a_step = found.hours * 3600 / found.steps
-    an_example = found.hours * 3600 / (found.examples * found.epochs)
+    a_step = hours * 3600 / found.steps
+    an_example = hours * 3600 / (found.examples * found.epochs)
     steps = min(seconds * TRAINING / a_step, MOST_PASSES * found.steps / found.epochs)
     trained, judged = (
         max(FEWEST_STEPS, round(steps)),

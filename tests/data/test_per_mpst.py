@@ -199,6 +199,10 @@ def test_the_folder_tells_who_rewrote_what_and_no_original_name_is_in_it(tmp_pat
     for review in data.reviews.values():
         assert not Renamer(names[review.item_id]).spans(review.text)
     assert data.max_k == 5 and data.k == 3
+    card = (tmp_path / "set" / "README.md").read_text("utf-8")
+    assert (
+        "How the texts were rewritten" in card and "What they wrote is unchanged" in card and "Texts are unchanged" not in card
+    )
     lines = [json.loads(line) for line in (tmp_path / "set" / "rewriting.jsonl").open()]
     assert all(isinstance(line["survivors"], int) for line in lines)  # how many, not which
     assert {line["item_id"] for line in lines} == names.keys()

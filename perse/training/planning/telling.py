@@ -54,6 +54,7 @@ def plan_words(found: Plan, *, checkpointing: bool) -> str:
 
 def _trained(found: Plan) -> Table:
     work = found.work
+    row = found.row_on if found.way is None or found.way.checkpointing else found.row_off
     share = f"{found.trainable / found.parameters:.2%}"
     rows = (
         ("parameters, trainable", f"{found.parameters:,}, {found.trainable:,} ({share})"),
@@ -62,7 +63,7 @@ def _trained(found: Plan) -> Table:
         ("tokens an epoch, shared", f"{work.tokens / found.epochs:,.0f}"),
         ("tokens an epoch, one by one", f"{work.unshared / found.epochs:,.0f} ({found.shared:.2f} times as many)"),
         ("tokens learned an epoch", f"{work.learned / found.epochs:,.0f}"),
-        ("row that takes the most memory, predicted of it", f"{found.row_off[0]:,}, {found.row_off[1]:,} tokens"),
+        ("row that should take the most memory, predicted of it", f"{row[0]:,}, {row[1]:,} tokens"),
         ("operations", f"{found.flops:.2e}"),
         ("judged while it trains", _judged(found)),
         ("time", _time(found)),

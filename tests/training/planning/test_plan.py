@@ -330,6 +330,15 @@ def test_assumed_hours_are_told_beside_those_at_what_was_measured(planned: Plan)
     )
 
 
+def test_the_row_that_is_told_is_that_of_the_way_and_what_is_read_in_it_is_not_called_learned(planned: Plan) -> None:
+    def row(of: Plan) -> str:
+        told = dict(plan_result(of, checkpointing=True).tables[0].rows)
+        return str(told["row that should take the most memory, predicted of it"])
+
+    with_rows = replace(planned, row_off=(2985, 28), row_on=(1200, 300))
+    assert row(with_rows) == "2,985, 28 tokens" and row(replace(with_rows, way=None)) == "1,200, 300 tokens"
+
+
 @pytest.mark.slow
 def test_float32_is_planned_with_its_own_peak_and_a_cpu_with_none(tiny_model_folder: Path, data: Path) -> None:
     config = settings(tiny_model_folder, data, *FULL, "data.max_examples=4")
