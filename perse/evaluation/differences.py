@@ -42,7 +42,7 @@ def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scor
     """From chance, from the profile average (of its errors, too), and within readers from the unpersonalized row, as far as there are these.
 
     A difference that ties may have made is looked at again: of a judge that gives labels alone and is ahead, from the average told as coarsely; of
-    another, where ties count for neither (`EVEN`), which stands in place of a difference that is not shown so. Within readers a judge that says fewer
+    any other, where ties count for neither (`EVEN`), which stands in place of a difference that is not shown so. Within readers a judge that says fewer
     different things than the row has to be ahead of the row told as coarsely, too, and one that says the same of all that a reader read has to be
     ahead over all readers, those counted as 0: else saying nothing where it knows nothing would be knowing taste.
 
@@ -67,19 +67,20 @@ def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scor
     average = difference(COMPARED, PROFILE_AVERAGE) if profiles and PROFILE_AVERAGE in values else None
     if average and average.estimate.value is not None:
         apart = average.estimate.above_zero or average.estimate.below_zero
-        even = difference(EVEN, PROFILE_AVERAGE).estimate if apart and not labels_alone(mine) else average.estimate
+        told_alike = average.estimate.above_zero and labels_alone(mine)  # and so held against the average told as coarsely
+        even = difference(EVEN, PROFILE_AVERAGE).estimate if apart and not told_alike else average.estimate
         if not same_side(even, average.estimate):
             average = Difference(judge=judge, row=row, baseline=EVENED, column=COMPARED, estimate=even)
         found += [average, difference(OFF, PROFILE_AVERAGE)]
-    if average and average.estimate.above_zero and labels_alone(mine):
+    if average and average.baseline == PROFILE_AVERAGE and average.estimate.above_zero and labels_alone(mine):
         estimate = least_ahead(COMPARED, scores.gold, mine, values[PROFILE_AVERAGE], scores.bootstrap)
-        if not estimate.above_zero:
+        if estimate is not None and not estimate.above_zero:
             found.append(Difference(judge=judge, row=row, baseline=ROUNDED, column=COMPARED, estimate=estimate))
     if UNPERSONALIZED in values:
         taste = difference(WITHIN, UNPERSONALIZED)
         if taste.estimate.above_zero and coarser(mine, values[UNPERSONALIZED]):
             estimate = least_ahead(WITHIN, scores.gold, mine, values[UNPERSONALIZED], scores.bootstrap)
-            if not estimate.above_zero:
+            if estimate is not None and not estimate.above_zero:
                 taste = Difference(judge=judge, row=row, baseline=ROUNDED_MEAN, column=WITHIN, estimate=estimate)
         found.append(taste)
         if taste.estimate.above_zero and orders_fewer_readers(mine, scores):
@@ -100,10 +101,15 @@ def labels_alone(values: FloatArray) -> bool:
     return bool(2 * np.count_nonzero(known == np.round(known)) > len(known)) or not len(known)
 
 
-def least_ahead(column: str, gold: FloatArray, mine: FloatArray, theirs: FloatArray, bootstrap: Bootstrap) -> Estimate:
-    """How far `mine`, (n,), is ahead of `theirs` told as coarsely (`as_coarse`), where that is least."""
-    found = [bootstrap.difference(column, gold, mine, one) for one in as_coarse(theirs, mine)]
-    return min(found, key=lambda one: -np.inf if one.interval.low is None else one.interval.low)
+def least_ahead(column: str, gold: FloatArray, mine: FloatArray, theirs: FloatArray, bootstrap: Bootstrap) -> Estimate | None:
+    """How far `mine`, (n,), is ahead of `theirs` told as coarsely (`as_coarse`), where that is least; None where it then hardly orders anything."""
+    return least([bootstrap.difference(column, gold, mine, one) for one in as_coarse(theirs, mine)])
+
+
+def least(found: Sequence[Estimate]) -> Estimate | None:
+    """The lowest of those that have an interval."""
+    known = [(one.interval.low, one) for one in found if one.interval.low is not None]
+    return min(known, key=lambda pair: pair[0])[1] if known else None
 
 
 def as_coarse(theirs: FloatArray, mine: FloatArray) -> list[FloatArray]:

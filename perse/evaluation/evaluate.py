@@ -211,7 +211,7 @@ def evaluate_many(
             *_cross_fitted(items),
             *seen_in_training(items),
             *crossed(items.examples, two_way=two_way),
-            *shown_elsewhere(items.examples),
+            *(shown_elsewhere(items.examples) if own_scores else ()),
             *found.notes,
             *([UNADJUSTED.format(judges=len(judges)) + (CHANCE_OF_TEXTS if alone else "")] if len(judges) > 1 else []),
         ),

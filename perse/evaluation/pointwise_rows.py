@@ -83,7 +83,6 @@ def pointwise_rows(
         on_progress: told how many rows of how many are done.
     """
     imputable = failed.any() and not np.isnan(mean[failed]).any()
-    summaries = items.summaries()
     rows = []
     for given in counted(predictions, on_progress):
         asked = len(scores.gold)
@@ -97,7 +96,7 @@ def pointwise_rows(
             filled = np.where(np.isnan(given.values), mean, given.values)
             imputed, _ = scores.columns(filled, given.distributions, epsilon=epsilon)
         both = ok & ~np.isnan(given.values)
-        answered = summaries[given.judge].ok if given.judge else asked
+        answered = int(np.count_nonzero(~np.isnan(given.values))) if given.judge else asked  # some have nothing stacked
         rows.append(
             Row(
                 name=given.name,

@@ -91,6 +91,9 @@ def text_rows(
         found.append(row)
     past = [past_review(example, seed=seed) for example in examples]
     notes = [f"no review was asked for of {', '.join(unasked)}"] if unasked else []
+    wrote = sum(bool(review) for review, use in zip(past, chosen, strict=True) if use)
+    if 0 < wrote < chosen.sum():
+        notes.append(f"{PAST_REVIEW}: {wrote} of {chosen.sum()} profiles hold one; of the others it is an empty text")
     if any(past):
         found.append(Row(name=PAST_REVIEW, judge=None, asked=len(past), ok=len(past), text=columns(past)))
     else:

@@ -87,3 +87,13 @@ def test_the_row_cut_in_two_does_not_order_a_readers_texts_better_than_it() -> N
     found, alone = said_of(np.where(row > 6.5, 8.0, 7.0), row, gold)
     assert alone and not found.estimate.above_zero
     assert found.baseline == ROUNDED_MEAN
+
+
+def test_a_row_that_orders_nothing_once_it_is_rounded_is_no_rule() -> None:
+    """What other readers said is shrunk so far that it rounds to one label for nearly every reader."""
+    generator = np.random.default_rng(6)
+    quality = generator.normal(0, 1, ITEMS)
+    gold = np.clip(np.round(6 + 1.5 * quality + generator.normal(0, 1, ITEMS)), 1, 10)
+    row = 6 + 0.1 * quality + generator.normal(0, 0.1, ITEMS)
+    found, _ = said_of(np.clip(np.round(gold + generator.normal(0, 0.7, ITEMS)), 1, 10), row, gold)
+    assert found.baseline == UNPERSONALIZED and found.estimate.above_zero

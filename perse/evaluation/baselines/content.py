@@ -141,7 +141,8 @@ def _nearest(embedded: FloatArray, train: Asked, gold: FloatArray, asked: Asked,
 
     sharpness, shrinkage = min(product(SHARPNESS, SHRINKAGE), key=error)
     predicted = np.round(given(asked, theirs, sharpness, shrinkage), _DIGITS)
-    note = f"{NEAREST} (sharpness {sharpness:g}, shrinkage {shrinkage:g}): the scores in the profile, those of like texts first"
+    which = "those of like texts first" if sharpness else "all alike, since like texts told no more"
+    note = f"{NEAREST} (sharpness {sharpness:g}, shrinkage {shrinkage:g}): the scores in the profile, {which}"
     spread = (error((sharpness, shrinkage)) / len(gold)) ** 0.5 if len(gold) else 1.0
     return Baseline(
         NEAREST,

@@ -22,7 +22,7 @@ from perse.scale import CHOICES, SCORES, Scale
 
 NO_TRAINING_DATA = "no training data at hand"
 NO_TEXT_KNOWN = "none of these texts is in the training data"
-NO_PAIR_KNOWN = "none of these pairs is in the training data"
+NO_PAIR_KNOWN = "no other training reader was asked about any of these pairs, or they are even"
 FACTORIZATIONS = {
     "matrix factorization": "knows what training readers gave each text on average, as user+item bias does",
     "plain matrix factorization": "without such means",
@@ -77,7 +77,12 @@ def pointwise_baselines(
         reason = f"{NO_TRAINING_DATA} for the {without_profile} examples with an empty profile"
         average = Baseline("profile average", unavailable=reason)
     else:
-        average = Baseline("profile average", tuple(_profile_average(example, otherwise=mean) for example in examples))
+        bare = f"profile average: the training mean in {without_profile} of {len(examples)} examples, whose profile is empty"
+        average = Baseline(
+            "profile average",
+            tuple(_profile_average(example, otherwise=mean) for example in examples),
+            note=bare if without_profile else None,
+        )
 
     bias = Baseline[float]("user+item bias", unavailable=NO_TRAINING_DATA)
     factors = [Baseline[float](name, unavailable=NO_TRAINING_DATA) for name in FACTORIZATIONS]
@@ -85,11 +90,12 @@ def pointwise_baselines(
     if train and scores:
         biases = fit_bias_model(train, reviews=reviews)
         given = biases.predict(examples)
-        known = any(example.item_id in biases.row_of for example in examples)
+        known = sum(example.item_id in biases.row_of for example in examples)
+        some = "" if known == len(examples) else f", in {known} of {len(examples)} examples"
         bias = Baseline(bias.name, tuple(given.tolist()), distributions=_rows(biases.distributions(given)))
         for at, (name, knows) in enumerate(FACTORIZATIONS.items()):
             model = fit_factor_model(train, settings=factorization, plain=at == 1, seed=seed, biases=biases, reviews=reviews)
-            note = f"{name} (factors: {model.factors}, penalty {model.factor_penalty:g}): {knows if known else KNOWS_READERS}"
+            note = f"{name} (factors: {model.factors}, penalty {model.factor_penalty:g}): {knows + some if known else KNOWS_READERS}"
             factors[at] = Baseline(name, tuple(model.predict(examples).tolist()), note=note)
         alone = biases.predict([example.model_copy(update={"profile": ()}) for example in examples])
         of_text = Baseline(of_text.name, tuple(alone.tolist())) if known else Baseline(of_text.name, unavailable=NO_TEXT_KNOWN)

@@ -59,6 +59,12 @@ class Choices:
         return Choices(*kept, self.reader[chosen], self.aspect[chosen])
 
 
+def _known(first: IntArray, second: IntArray, trained: int) -> str:
+    """What a model of single texts knows of pairs."""
+    both = int(np.count_nonzero((first < trained) & (second < trained)))
+    return "the two texts" if both == len(first) else f"both texts of {both} of {len(first)} pairs, one or none of the others"
+
+
 def strength_baselines(
     examples: Sequence[PairwiseExample],
     train: Sequence[PairwiseExample] | None,
@@ -86,21 +92,23 @@ def strength_baselines(
     aspect = np.array([aspects.row_of.get(example.aspect, -1) for example in examples], dtype=np.int64)
     usual = fit_majority([(one.aspect, one.reference.preference) for one in train or () if one.reference])
 
-    def told(name: str, features: Any, of_text: IntArray | None) -> Baseline[Choice]:
+    def told(name: str, features: Any, of_text: IntArray | None, what: str = "the two texts") -> Baseline[Choice]:
         penalty = choose(features, known, of_text=of_text, seed=seed, on_progress=on_progress)
         strengths = np.vstack(
             [fit_strengths(features, known, penalty), np.zeros(len(place.row_of))]
         )  # the last: an unknown aspect
         ahead = np.round(strengths[aspect, first] - strengths[aspect, second], _DIGITS).tolist()
         given = [_chosen(apart) or usual(example) for apart, example in zip(ahead, examples, strict=True)]
-        note = f"{name} (penalty {penalty:g}): knows the two texts, and no reader"
+        note = f"{name} (penalty {penalty:g}): knows {what}, and no reader"
         return Baseline(name, tuple(given), note=note)
 
     bradley_terry = Baseline[Choice](BRADLEY_TERRY, unavailable=NO_TEXT_KNOWN)
     text_ridge = Baseline[Choice](TEXT_RIDGE, unavailable=NO_MODEL)
     try:
         if new < 2 * len(examples):
-            bradley_terry = told(BRADLEY_TERRY, eye_array(len(place.row_of), format="csr"), None)
+            bradley_terry = told(
+                BRADLEY_TERRY, eye_array(len(place.row_of), format="csr"), None, _known(first, second, trained)
+            )
     except BadInput as error:
         bradley_terry = Baseline(BRADLEY_TERRY, unavailable=str(error))
     try:

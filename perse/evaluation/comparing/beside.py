@@ -16,6 +16,7 @@ from perse.evaluation.stats.estimates import EVEN, SKIPPING, Bootstrap
 from perse.evaluation.stats.intervals import unless_alike
 from perse.evaluation.stats.significance import Columns
 from perse.evaluation.stats.unseen import farthest, joined, none_of
+from perse.results.result import Estimate
 from perse.scale import Scale
 
 PAIRWISE_METRICS = ("accuracy",)
@@ -80,10 +81,10 @@ def of_rounded(contrast: Contrast, gold: FloatArray, given: tuple[FloatArray, Fl
     """The contrast with the reader's own average, and beside it the same with that average told as coarsely; of errors, as a label."""
     one, average = given
     if contrast.metric == MAE:
-        apart = bootstrap.difference(MAE, gold, one, as_labels(average))
+        apart: Estimate | None = bootstrap.difference(MAE, gold, one, as_labels(average))
     else:
         apart = least_ahead(contrast.metric, gold, one, average, bootstrap)
-    return contrast.model_copy(update={"against_rounded": apart.interval})
+    return contrast.model_copy(update={"against_rounded": None if apart is None else apart.interval})
 
 
 def of_ties(contrast: Contrast, gold: FloatArray, given: tuple[FloatArray, FloatArray], bootstrap: Bootstrap) -> Contrast:
@@ -94,12 +95,12 @@ def of_ties(contrast: Contrast, gold: FloatArray, given: tuple[FloatArray, Float
 
 
 def of_silence(
-    contrast: Contrast, left_out: int, gold: FloatArray, given: tuple[FloatArray, FloatArray], bootstrap: Bootstrap
+    contrast: Contrast, alike: int, gold: FloatArray, given: tuple[FloatArray, FloatArray], bootstrap: Bootstrap
 ) -> Contrast:
-    """The contrast within readers with how many are left out and, where it is shown to differ, beside it the same where these count 0: nobody gains
+    """The contrast within readers with how many are left out, of these `alike` to whom one side alone says the same of everything, and, where it is shown to differ, beside it the same where these count 0: nobody gains
     by saying the same of all that a reader read."""
-    found: dict[str, object] = {"constant_on_one": left_out}
-    if left_out and (contrast.estimate.above_zero or contrast.estimate.below_zero):
+    found: dict[str, object] = {"constant_on_one": alike, "left_out": bootstrap.reviewers - contrast.reviewers}
+    if alike and (contrast.estimate.above_zero or contrast.estimate.below_zero):
         found["of_all"] = bootstrap.difference(SKIPPING[contrast.metric], gold, *given).interval
     return contrast.model_copy(update=found)
 

@@ -112,6 +112,7 @@ def compare(
     paired += [(side, simple[name]) for side in sides.values() if name in simple]
 
     gold = np.ones(len(items.examples)) if chosen else gold_scores(items)
+    own_scores = all(fold.own_scores for fold in folds)
     drawn = to_draw(items.examples, resample)
     two_way = drawn == "two-way"
     bootstrap = Bootstrap.over(items.reviewer(), resamples=resamples, seed=seed, item=items.work() if two_way else None)
@@ -157,7 +158,7 @@ def compare(
             *seen_in_training(items),
             *([f"{name} is not compared with: {missing[name]}"] if name in missing else ()),
             *crossed(items.examples, two_way=two_way),
-            *(shown_elsewhere(items.examples) if any(one.startswith("between") for one in names) else ()),
+            *(shown_elsewhere(items.examples) if own_scores and any(one.startswith("between") for one in names) else ()),
             *([P_BY_REVIEWERS] if two_way else ()),
             *_draws(pairings, items.judgements),
         ),
@@ -209,16 +210,20 @@ def _contrasts(
             asked, gold, (one, other), rows, bootstrap=bootstrap, permutations=permutations, seed=seed
         )
     }
-    left_out = _constant_on_one(both, gold, (one, other), bootstrap)
+    alike = _constant_on_one(both, gold, (one, other), bootstrap)
     contrasts: Iterable[Contrast] = (found[name] for name in names)
     if sides[1].baseline:
         contrasts = [of_chance(contrast, one, gold, both, bootstrap) for contrast in contrasts]
-    if sides[1].baseline and sides[1].name == PROFILE_AVERAGE and labels_alone(one[both]):
+    coarse = sides[1].baseline and sides[1].name == PROFILE_AVERAGE and labels_alone(one[both])
+    if coarse:
         contrasts = [of_rounded(contrast, gold, (one, other), bootstrap) for contrast in contrasts]
-    else:
-        contrasts = [of_ties(contrast, gold, (one, other), bootstrap) for contrast in contrasts]
+    contrasts = [
+        # Who is ahead by labels is held against the average told as coarsely; who is behind may be so by ties, as anybody.
+        contrast if coarse and contrast.estimate.above_zero else of_ties(contrast, gold, (one, other), bootstrap)
+        for contrast in contrasts
+    ]
     return tuple(
-        of_silence(contrast, left_out, gold, (one, other), bootstrap) if contrast.metric in SKIPPING else contrast
+        of_silence(contrast, alike, gold, (one, other), bootstrap) if contrast.metric in SKIPPING else contrast
         for contrast in contrasts
     )
 

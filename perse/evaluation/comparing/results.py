@@ -46,6 +46,8 @@ class Contrast(_Result):
     """Adjusted over all contrasts of the comparison."""
     williams_p: float | None = None
     """Of pooled Pearson alone; assumes independent rows, for comparability with papers only."""
+    left_out: int = 0
+    """Within readers: those of the comparison that it is not of, since either side, or they themselves, say the same of all their items, or they have one."""
     constant_on_one: int = 0
     """Within readers: reviewers left out on both sides since only one side says the same of all their items."""
     against_chance: Interval | None = None

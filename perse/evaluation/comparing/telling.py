@@ -71,9 +71,9 @@ def _also(comparison: Comparison) -> str:
     said = ", for Kendall tau-b also where ties count for neither" if "kendall" in comparison.metrics else ""
     coarse = ", ".join(dict.fromkeys(pairing.one for pairing, contrast in contrasts if contrast.against_rounded is not None))
     if coarse:
-        said += f"; of {coarse}, whose answers are labels, beside {PROFILE_AVERAGE} in place of that where this is rounded as they are"
+        said += f"; where {coarse}, whose answers are labels, is above {PROFILE_AVERAGE}, in place of that where this is rounded as they are"
     if any(contrast.of_all is not None for _, contrast in contrasts):
-        said += "; within readers also where those left out count 0"
+        said += "; within readers also where those to whom one side says the same of everything count 0"
     return said
 
 

@@ -10,6 +10,7 @@ from math import ceil
 
 from perse.evaluation.comparing.results import LEVEL, Contrast, Pairing
 from perse.evaluation.metrics import lower_is_better, title_of
+from perse.evaluation.stats.intervals import FEWEST_REVIEWERS
 from perse.evaluation.stats.unseen import none_of
 from perse.evaluation.verdict import CONSTANT, IN_WORDS, ON_THESE_TEXTS
 from perse.judgement import Status
@@ -17,6 +18,8 @@ from perse.results.result import Estimate, Interval
 from perse.results.words import in_percent, shown
 
 SMALLEST_P = 0.001
+_MANY = 40
+"""Readers whose answers can be exchanged in more ways than any number of differences asks for."""
 _MOST_DIGITS = 9
 MAE = "mae"
 _NOT_BETTER = "not shown to be better than"
@@ -149,12 +152,16 @@ def _below(interval: Interval) -> bool:
 
 
 def _numbers(contrast: Contrast) -> str:
-    left = contrast.constant_on_one
-    who = f" (without {left} {'reader' if left == 1 else 'readers'} to whom one says the same of everything)" if left else ""
-    said = f"{title_of(contrast.metric)}{who} {shown(contrast.estimate)}"
+    said = f"{_named(contrast)} {shown(contrast.estimate)}"
     if contrast.p is None:
         return f"{said}, p {contrast.p_reason}"
     return f"{said}, p {_after(contrast.p)} (Holm {p_shown(contrast.p_holm)})"
+
+
+def _named(contrast: Contrast) -> str:
+    """A metric and, within readers, of how many it is."""
+    title, left = title_of(contrast.metric), contrast.left_out
+    return f"{title} (of {contrast.reviewers} of {contrast.reviewers + left} readers)" if left else title
 
 
 def _after(p: float) -> str:
@@ -183,12 +190,12 @@ def _silence(contrast: Contrast) -> str:
     """That a difference within readers may be one of those alone to whom both sides say more than one thing."""
     if not contrast.by_silence or contrast.of_all is None:
         return ""
-    return f", but {_other_side(contrast, contrast.of_all)} where these count 0{_ends(contrast.of_all, 'of all readers')}"
+    return f", but {_other_side(contrast, contrast.of_all)} where those to whom one says the same of everything count 0{_ends(contrast.of_all, 'of all readers')}"
 
 
 def _told(contrasts: Sequence[Contrast]) -> str:
     """The first metric with its numbers, and the names of the others that agree."""
-    others = [title_of(contrast.metric) for contrast in contrasts[1:]]
+    others = [_named(contrast) for contrast in contrasts[1:]]
     return _numbers(contrasts[0]) + (f"; also in {', '.join(others)}" if others else "")
 
 
@@ -196,10 +203,11 @@ def too_many(pairings: Sequence[Pairing], permutations: int, reviewers: int) -> 
     """That nothing can be shown, where it cannot: drawn exchanges give no p below 1 / (permutations + 1), and all those of R reviewers none below
     2 / 2^R, which Holm multiplies."""
     drawn = [contrast.p for pairing in pairings for contrast in pairing.contrasts if contrast.p is not None]
-    if len(drawn) > LEVEL * 2 ** (reviewers - 1):
+    if reviewers < _MANY and len(drawn) > LEVEL * 2 ** (reviewers - 1):
+        fewer = "" if reviewers < FEWEST_REVIEWERS else "fewer judges or metrics, or "
         return [
             f"{reviewers} readers are too few to show any of {len(drawn)} {'difference' if len(drawn) == 1 else 'differences'}: their answers can be "
-            f"exchanged in {2**reviewers} ways alone; compare fewer judges or metrics, or more readers"
+            f"exchanged in {2**reviewers} ways alone; compare {fewer}more readers"
         ]
     if len(drawn) <= LEVEL * (permutations + 1):
         return []

@@ -20,6 +20,7 @@ from perse.results.result import Estimate, Interval
 
 OFF_SCALE = "undefined (true scores lie between labels)"
 NO_PAIRS = "undefined (no two items of one reviewer)"
+NO_OTHERS = "undefined (no pairs of other reviewers to calibrate ties on)"
 _COEFFICIENTS = {
     "pearson": ("Pearson", "how near gold and prediction lie to a straight line"),
     "spearman": ("Spearman", "Pearson of the ranks"),
@@ -80,7 +81,8 @@ _RPS = mean_of(lambda scored: rps_values(scored.gold, scored.masses, scale=score
 def _pair_accuracy(scored: Scored) -> Estimate:
     ties, bootstrap = scored.ties, scored.bootstrap
     if not ties.pairs.sum():
-        return _undefined(scored, NO_PAIRS)
+        there_are = np.unique(bootstrap.reviewer).size < len(scored.gold)
+        return _undefined(scored, NO_OTHERS if there_are else NO_PAIRS)
     sums = None
     if bootstrap.two_way:
         epsilon = ties.of_reviewers(scored.half)

@@ -12,7 +12,7 @@ from itertools import cycle
 
 import numpy as np
 
-from perse.evaluation.differences import as_coarse, labels_alone
+from perse.evaluation.differences import as_coarse, labels_alone, least
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.significance import holm
 from perse.judgement import Status
@@ -127,13 +127,15 @@ class Measured:
         return self.shared.value(metric, mean_of(passes)) if passes else undefined(NOTHING)
 
     def over_rounded(self, series: str, average: str, x: str) -> Estimate | None:
-        """The main metric of a judge that gives labels alone, minus that of an average told as coarsely (`as_coarse`), where that is least."""
+        """The main metric of a judge that gives labels alone, minus that of an average told as coarsely (`as_coarse`), where that is least; of one that
+        is not behind, which ties may be, too (`told`)."""
         mine, others = self.values[series, x], self.values[average, x]
         if self.main == "accuracy" or not mine or not all(map(labels_alone, mine)):
             return None
+        if self.difference((series, x), (average, x), self.main).below_zero:
+            return None
         told = zip(*(as_coarse(theirs, one) for theirs, one in zip(cycle(others), mine, strict=False)), strict=True)
-        found = [self.shared.value(self.main, minus(mean_of(mine), mean_of(one))) for one in told]
-        return min(found, key=lambda one: -np.inf if one.interval.low is None else one.interval.low)
+        return least([self.shared.value(self.main, minus(mean_of(mine), mean_of(one))) for one in told])
 
     def simple(self, x: str) -> str | None:
         """The baseline of the profile that there is at `x`."""

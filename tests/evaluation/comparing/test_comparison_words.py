@@ -12,6 +12,7 @@ from perse.evaluation.comparing.comparison import compare
 from perse.evaluation.comparing.results import Pairing
 from perse.evaluation.comparing.telling import comparison_result
 from perse.evaluation.comparing.words import p_shown, sentence, too_many
+from perse.evaluation.evaluate import evaluate
 from perse.records import Choice
 from perse.results.result import Interval
 from perse.results.words import footnotes
@@ -310,14 +311,14 @@ def test_a_judge_does_not_gain_within_readers_by_telling_some_one_thing() -> Non
     assert within.estimate.below_zero and (within.p_holm or 1) < 0.05 and within.constant_on_one == 9
     assert within.by_silence and within.better is None
     assert found.pairings[0].verdict.startswith(
-        "mid and short are not shown to differ: Kendall tau-b within reviewer (without 9 readers to whom one says the same of everything) -0."
+        "mid and short are not shown to differ: Kendall tau-b within reviewer (of 11 of 20 readers) -0."
     )
-    assert ", but not where these count 0, [" in found.pairings[0].verdict
+    assert ", but not where those to whom one says the same of everything count 0, [" in found.pairings[0].verdict
     few = compared({**given, "short": labelled(np.where(np.arange(120) < 114, short, 5).tolist(), examples)}, examples, metrics=["within_kendall"], permutations=999)  # fmt: skip
-    assert (
-        "mid is worse than short: Kendall tau-b within reviewer (without 1 reader to whom one says" in few.pairings[0].verdict
+    assert "mid is worse than short: Kendall tau-b within reviewer (of 19 of 20 readers) -0." in few.pairings[0].verdict
+    assert "within readers also where those to whom one side says the same of everything count 0" in " ".join(
+        footnotes(comparison_result(few).tables[0])
     )
-    assert "within readers also where those left out count 0" in " ".join(footnotes(comparison_result(few).tables[0]))
 
 
 def test_what_is_the_other_way_round_without_ties_is_said_to_be() -> None:
@@ -349,6 +350,9 @@ def test_that_nothing_can_be_shown_is_said_with_what_would_help(readers: int, sa
     pairing = Pairing(
         one="a", other="b", baseline=False, reading="label", items=9, answered=9, contrasts=(one,) * 133, verdict=""
     )
+    assert too_many([pairing], 2000, 5000) != [], "of thousands of readers, too"
+    [few] = too_many([pairing], 2000, 6)
+    assert few.endswith("in 64 ways alone; compare more readers"), "fewer metrics would have no interval either"
     [told] = too_many([pairing], 2000, readers)
     assert told.startswith(said)
     assert too_many([pairing], 2660, 40) == [] and len(too_many([pairing], 2660, readers)) == (readers == 10)
@@ -358,5 +362,25 @@ def test_how_a_judge_of_labels_is_looked_at_beside_the_average_stands_below_the_
     found = compared(judges(a=1.0) | {"five": labelled([5, 6] * 60)}, metrics=["kendall"])
     [note] = [one for one in footnotes(comparison_result(found).tables[0]) if one.startswith("p (Holm)")]
     assert (
-        "of five, whose answers are labels, beside profile average in place of that where this is rounded as they are" in note
+        "where five, whose answers are labels, is above profile average, in place of that where this is rounded as they are"
+        in note
     )
+
+
+def test_a_judge_of_labels_is_not_worse_than_the_average_by_ties_alone() -> None:
+    """One score is shown of each; the judge says it, or the one beside it that is nearer: ahead where ties count for neither."""
+    generator = np.random.default_rng(0)
+    stars, examples, said = (1, 3, 6, 8, 10), [], []
+    for reader in range(100):
+        level = generator.normal(3.7, 1.0)
+        given = np.clip(np.round(level + generator.normal(0, 0.8, 9)), 1, 5).astype(int)
+        for at in range(1, 9):
+            examples.append(scored(f"{reader}-{at}", f"u{reader}", stars[given[at] - 1], item=f"{reader}-{at}", profile=((f"p{reader}", stars[given[0] - 1]),)))  # fmt: skip
+            nearer = np.sign(given[at] - given[0]) if generator.random() < 0.25 else generator.choice([-1, 0, 0, 0, 0, 1])
+            said.append(int(np.clip(stars[given[0] - 1] + nearer, 1, 10)))
+    given = {"labels": labelled(said, examples), "five": labelled([5] * len(said), examples)}
+    found = compared(given, examples, metrics=["kendall"])
+    [pairing] = [one for one in found.pairings if one.baseline and one.one == "labels"]
+    [kendall] = pairing.contrasts
+    assert not kendall.estimate.below_zero or (kendall.ties_apart is not None and kendall.better is None)
+    assert evaluate(examples, given["labels"], train=None, resamples=100).conclusions[0].standing != "worse"
