@@ -120,3 +120,9 @@ def test_cost_and_time_that_nobody_kept_are_absent() -> None:
     found = evaluate_many({"judge": [answered("0", "A")]}, [Fold([pair("0", "u", "A")], None)], resamples=100)
     spent = found.judges["judge"].spent
     assert spent is not None and (spent.cost, spent.seconds, spent.tokens_per_second) == (None, None, None)
+
+
+def test_how_many_profiles_hold_a_past_review_is_said_where_not_all_do() -> None:
+    examples = [reviewed(n, own) if n else reviewed(n, own, past=None) for n, own in enumerate(OWN)]
+    assert "a past review: 3 of 4 profiles hold one; of the others it is an empty text" in table(written(), examples).notes
+    assert not any(note.startswith("a past review") for note in table(written()).notes)

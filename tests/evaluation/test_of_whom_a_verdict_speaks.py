@@ -7,6 +7,7 @@ from perse.evaluation.evaluate import Fold, evaluate, evaluate_many
 from perse.evaluation.stats.results import Difference, Row
 from perse.evaluation.telling import evaluation_result
 from perse.evaluation.verdict import _taste, left_out
+from perse.judgement import Stacked
 from perse.results.result import Estimate, Interval
 
 
@@ -71,3 +72,32 @@ def test_folds_without_a_training_side_are_not_said_to_be_cross_fitted(train: li
     given = noisy_judge([*first, *second], noise=1, seed=1)
     found = evaluate_many({"a": given}, [Fold(first, train), Fold(second, train)], resamples=100)
     assert any("cross-fitted" in note for note in found.notes) is (train is not None)
+
+
+def test_a_row_of_what_is_stacked_counts_the_examples_that_have_it() -> None:
+    examples = world(30)
+    given = noisy_judge(examples, noise=0.5, seed=1)
+    stacked = Stacked(expected=5.0, distribution={str(label): 0.1 for label in range(1, 11)})
+    some = [one.model_copy(update={"stacked": stacked}) if n < 90 else one for n, one in enumerate(given)]
+    rows = {row.name: row for row in evaluate(examples, some, train=None, resamples=100).rows}
+    assert (rows["judge (stacked)"].ok, rows["judge (expected)"].ok) == (90, 300)
+
+
+def test_of_one_reader_pairs_lack_others_to_calibrate_ties_on() -> None:
+    examples = world(1)
+    rows = evaluate(examples, noisy_judge(examples, noise=0.5, seed=1), train=None, resamples=100).rows
+    [reason] = {row.columns["pair_accuracy"].interval.reason for row in rows if row.judge}
+    assert reason == "undefined (no pairs of other reviewers to calibrate ties on)"
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_an_answer_in_another_profile_is_said_of_readers_own_profiles_alone(own: bool) -> None:
+    past = (("i0", 5), ("i1", 6))  # "text 0 i0" and "text 1 i1" are asked about in other examples
+    examples = [
+        scored(f"{reader}-{n}", f"u{reader}", 5 + n, item=f"i{n}", profile=past).model_copy(update={"query": f"text {n} i{n}"})
+        for reader in range(12)
+        for n in range(3)
+    ]
+    given = noisy_judge(examples, noise=1, seed=1)
+    found = evaluate_many({"a": given}, [Fold(examples, None, own_scores=own)], resamples=100)
+    assert any("stands in the profile of another example" in note for note in found.notes) is own

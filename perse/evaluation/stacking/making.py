@@ -45,6 +45,8 @@ class Fitted:
     seed: int
     of_these_texts: bool = False
     """Whether readers share texts and only readers were resampled, so that of other texts nothing is known."""
+    unanswered: int = 0
+    """Examples of readers that are fitted on, or would be, which the judge did not answer."""
 
     def stacking(self, *, question: str, judge: StackedJudge, data: StackedData) -> Stacking:
         """The file's contents, of a data set without folds or one of them."""
@@ -86,6 +88,8 @@ class Material:
     readers: tuple[str, ...]
     notes: tuple[str, ...]
     """Who and what is left out or absent."""
+    unanswered: int
+    """Examples that the judge did not answer."""
 
     def bootstrap(self, *, resamples: int, seed: int, resample: Resample) -> Bootstrap:
         """Of the rows; texts are drawn, too, where readers share them and `resample` does not say otherwise."""
@@ -160,7 +164,7 @@ def material(folds: Sequence[Fold], judgements: Sequence[Judgement] | None) -> M
         *_absent(rows),
         *_named(rows),
     ]
-    return Material(rows, tuple(examples), tuple(given), tuple(known), tuple(readers), tuple(notes))
+    return Material(rows, tuple(examples), tuple(given), tuple(known), tuple(readers), tuple(notes), unanswered)
 
 
 def fit(
@@ -189,7 +193,7 @@ def fit(
     notes = (*of.notes, *_fewer(raw), *crossed(of.examples, two_way=bootstrap.two_way))
     measured = measure(CrossFitted.of(of.rows, seed=seed), raw, bootstrap, seed=seed, on_progress=on_progress)
     alone = of_these_texts(of.examples, two_way=bootstrap.two_way)
-    return Fitted(of.rows, measured, of.known, of.readers, notes, resamples, seed, alone)
+    return Fitted(of.rows, measured, of.known, of.readers, notes, resamples, seed, alone, of.unanswered)
 
 
 def _single_texts(examples: Sequence[Example]) -> list[PointwiseExample]:

@@ -109,7 +109,10 @@ def _answer(fitted: Fitted, *, judged: bool) -> str:
     first = ""
     if judged:
         within = levels[WITHOUT_JUDGE].get(_WITHIN, _NONE), levels[ALL].get(_WITHIN, _NONE)
-        first = f"{_adds(IN_WORDS[JUDGE], measured.added[JUDGE], together, levels[IN_WORDS[JUDGE]], within, where)} "
+        first = _adds(IN_WORDS[JUDGE], measured.added[JUDGE], together, levels[IN_WORDS[JUDGE]], within, where)
+        number = len(fitted.rows.gold)
+        few = f" (it answered {number} of {number + fitted.unanswered})" if fitted.unanswered else ""
+        first = f"{first.removesuffix('.')}{few}. "
     gain = measured.over.get((best, IN_WORDS[BIAS]))
     than = f", {_than(IN_WORDS[BIAS], gain[_LED_BY], levels[best][_LED_BY], where)}" if gain else ""
     numbers = "The numbers alone reach" if judged else "The numbers that need no judge reach"

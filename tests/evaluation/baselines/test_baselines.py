@@ -17,7 +17,8 @@ from perse.evaluation.baselines.ratings import (
     score_baselines,
     training_mean,
 )
-from perse.records import Pair, PointwiseExample
+from perse.evaluation.baselines.strengths import strength_baselines
+from perse.records import Pair, PairwiseExample, PointwiseExample
 from perse.scale import HUNDREDS
 
 # Training reviews: t0 gave i1 8 and i2 4, t1 gave i1 6. Mean 6.
@@ -262,3 +263,30 @@ def test_chance_answers_the_same_on_every_machine_and_in_every_version() -> None
 
 
 DRAWN = [1, 5, 9, 6, 5, 0, 3, 0, 9, 9, 9, 5]
+
+
+def test_notes_say_in_how_many_examples_a_row_knows_what_it_is_named_for() -> None:
+    train = [scored(f"{n}{i}", f"t{n}", score, item=i) for n in range(30) for i, score in (("good", 9), ("bad", 2))]
+    asked = [
+        scored("x", "u", 1, item="good", profile=(("bad", 10),)),
+        scored("y", "v", 1, item="new"),
+        scored("z", "w", 1, item="new"),
+    ]
+    assert of(asked, "profile average", train).note == (
+        "profile average: the training mean in 2 of 3 examples, whose profile is empty"
+    )
+    assert of(asked[:1], "profile average", train).note is None
+    factors = of(asked, "matrix factorization", train).note
+    assert factors and factors.endswith("gave each text on average, as user+item bias does, in 1 of 3 examples")
+
+
+def test_of_pairs_bradley_terry_says_of_how_many_it_knows_both_texts() -> None:
+    def asked(number: int, one: str, other: str) -> PairwiseExample:
+        example = pair(f"{number}", f"u{number}", "A" if number % 3 else "B")
+        return example.model_copy(update={"query": Pair(text_a=one, text_b=other)})
+
+    train = [asked(n, f"{n % 5}", f"{(n + 1) % 5}") for n in range(40)]
+    few = strength_baselines([asked(50, "1", "2"), asked(51, "1", "new"), asked(52, "other", "new")], train, None)
+    assert few[0].note and few[0].note.endswith("knows both texts of 1 of 3 pairs, one or none of the others, and no reader")
+    every = strength_baselines([asked(50, "1", "2")], train, None)
+    assert every[0].note and every[0].note.endswith("knows the two texts, and no reader")

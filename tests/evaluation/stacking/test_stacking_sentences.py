@@ -152,3 +152,16 @@ def test_a_gain_that_does_not_bring_the_order_above_chance_says_so() -> None:
     low = estimate(0.1, low=-0.2, high=0.3)
     said = _adds("the language model", {"kendall": estimate(0.3)}, low, {}, (low, low), "")
     assert said.endswith(", but with it their order is not shown to be better than chance (0.100 [-0.200, 0.300]).")
+
+
+@pytest.mark.slow
+def test_how_much_a_judge_answered_stands_beside_what_it_adds(train: list[PointwiseExample]) -> None:
+    examples, judgements = world(40, seed=2, knows=1, each=6)
+    refused = {one.id for one in examples if int(one.reviewer_id.split("-")[-1]) % 2}
+    given = [
+        one.model_copy(update={"status": "unparsed", "label": None, "distribution": None, "expected": None})
+        if one.id in refused
+        else one
+        for one in judgements
+    ]
+    assert f" (it answered {240 - len(refused)} of 240). The numbers alone" in said(examples, given, train)
