@@ -17,6 +17,7 @@ from perse.evaluation.stats.intervals import FEWEST_REVIEWERS
 from perse.evaluation.stats.results import Conclusion, Evaluation
 from perse.evaluation.telling import evaluation_tables
 from perse.evaluation.verdict import CHANCE, ON_THESE_TEXTS, PROFILE_AVERAGE, WITHIN, answering, in_words, shown
+from perse.records import SummaryExample
 from perse.reporting.collapse import commonest, is_collapsed, nearest
 from perse.reporting.page import Section, Standing, Verdict
 from perse.reporting.report_data import RunData
@@ -33,7 +34,7 @@ _MEASURES = {
     "pairwise": "In which share of pairs it chose as the reader did (in brackets how sure that is):",
 }
 _ADVICE: Mapping[Standing, str] = {
-    "better": "So it is ahead of the rules that this sentence names; the tables below say by how much, for whom, and which other rules "
+    "better": "So it is ahead of the rules that it is said to be better than; the tables below say by how much, for whom, and which other rules "
     "there are.",
     "unclear": "On these items it may be no better than a rule which does not read the text. Do not rely on it before more readers "
     "or a better judge have settled it.",
@@ -44,15 +45,15 @@ _ADVICE: Mapping[Standing, str] = {
     "silent": "Nothing can be said of it. The failures below say what went wrong; mend that and score again.",
 }
 _ONLY_POOLED = (
-    "It puts the texts of all readers together in a better order than the rules that this sentence names. That may be knowing who is a "
+    "It puts the texts of all readers together in a better order than the rules that it is said to be better than. That may be knowing who is a "
     "lenient reader, or which texts most people like: it is not shown to know what this reader likes."
 )
 _FARTHER_OFF = (
-    "So it is ahead, by order, of the rules that this sentence names; as numbers its scores are farther off than {average}: order texts by them, and "
+    "So it is ahead, by order, of the rules that it is said to be better than; as numbers its scores are farther off than {average}: order texts by them, and "
     "do not take them for the score that a reader would give."
 )
 _TURNED = (
-    "It puts the texts of all readers together in a better order than the rules that this sentence names, and those of one reader the wrong way "
+    "It puts the texts of all readers together in a better order than the rules that it is said to be better than, and those of one reader the wrong way "
     "round: what it has is who is a lenient reader. Do not order one reader's texts by it."
 )
 _WITHIN_ONLY = (
@@ -63,9 +64,14 @@ _WITHIN_UNKNOWN = (
     "Over all readers together {rule}. One reader's texts the judge is shown to put in that reader's order: look whether a row that costs nothing does, "
     "too, before you use it for that, and do not compare readers by it."
 )
+_WITHIN_REVIEWS = (
+    "Over all summaries together {rule}. Those of the same reviews the judge is shown to put in people's order: look whether a row that costs nothing "
+    "does, too, before you use it for that, and do not compare summaries of different reviews by it."
+)
 _RULE = "a rule which does not read the text may do as well or better"
 _AVERAGE = f"{_RULE}, since it knows who is lenient"
-_CHANCE = "chance may do as well or better: the judge may be wrong about who is lenient"
+_BY_CHANCE = "chance may do as well or better"
+_CHANCE = f"{_BY_CHANCE}: the judge may be wrong about who is lenient"
 
 
 @dataclass(frozen=True)
@@ -133,10 +139,7 @@ def verdicts(evaluation: Evaluation, runs: Mapping[str, RunData]) -> tuple[Verdi
         ahead = _FARTHER_OFF.format(average=average) if standing == "better" and concluded.farther_off else _ADVICE[standing]
         advice = (_TURNED if turned else _ONLY_POOLED) if only_pooled else ahead
         if standing in ("unclear", "worse") and concluded.taste is not False and _shown_within(evaluation, rows.get(name)) > 0:
-            within = _WITHIN_ONLY if concluded.taste else _WITHIN_UNKNOWN
-            advice = within.format(
-                rule=_CHANCE if concluded.against == CHANCE else _AVERAGE if evaluation.own_scores else _RULE
-            )
+            advice = _within(concluded, own_scores=evaluation.own_scores, of_summaries=run.kind == SummaryExample.kind)
         if standing == "undefined" and evaluation.ok_items < summary.ok:
             advice += f" Of the {summary.ok:,} that it answered {evaluation.ok_items:,} are compared, which {answering(evaluation.judges)} answered: a report of it alone has more."
         coverage = (
@@ -225,6 +228,15 @@ def _shown_within(evaluation: Evaluation, row: str | None) -> int:
     return 0 if found is None else int(found.above_zero) - int(found.below_zero)
 
 
+def _within(concluded: Conclusion, *, own_scores: bool, of_summaries: bool) -> str:
+    """Of a judge that is shown to know an order within readers, or within the summaries of the same reviews, and not over all."""
+    by_chance = concluded.against == CHANCE
+    if of_summaries:  # people graded them: nobody is lenient
+        return _WITHIN_REVIEWS.format(rule=_BY_CHANCE if by_chance else _RULE)
+    within = _WITHIN_ONLY if concluded.taste else _WITHIN_UNKNOWN
+    return within.format(rule=_CHANCE if by_chance else _AVERAGE if own_scores else _RULE)
+
+
 def _headline(standing: Standing, concluded: Conclusion, *, own_scores: bool) -> str:
     against = in_words(concluded.against or "", own_scores=own_scores)
     alone = ON_THESE_TEXTS if ON_THESE_TEXTS in concluded.words else ""
@@ -267,6 +279,6 @@ def _steadiness(evaluation: Evaluation, judged: str | None) -> str:
     same = row and row.columns.get("order_consistency")
     if not same or same.value is None:
         return ""
-    said = f"asked again with the two texts swapped, it chose the same text in {shown(same)} of the pairs."
+    said = f"asked again with the two texts swapped, it chose the same text in {shown(same)} of the pairs that it answered in both orders ({same.items:,})."
     bound = same.interval.high is not None and same.interval.high < STEADY
     return f"Bound to the order: {said}" if bound else said[:1].upper() + said[1:]

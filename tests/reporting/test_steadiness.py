@@ -11,9 +11,9 @@ from perse.results.result import Estimate, Interval
 @pytest.mark.parametrize(
     ("low", "high", "begins"),
     [
-        (0.20, 0.45, "Bound to the order: asked again with the two texts swapped, it chose the same text in 0.40 [0.20, 0.45] of the pairs."),
-        (0.20, 0.60, "Asked again with the two texts swapped, it chose the same text in 0.40 [0.20, 0.60] of the pairs."),
-        (None, None, "Asked again with the two texts swapped, it chose the same text in 0.40 [undefined (few reviewers)] of the pairs."),
+        (0.20, 0.45, "Bound to the order: asked again with the two texts swapped, it chose the same text in 0.40 [0.20, 0.45] of the pairs that it answered in both orders (20)."),
+        (0.20, 0.60, "Asked again with the two texts swapped, it chose the same text in 0.40 [0.20, 0.60] of the pairs that it answered in both orders (20)."),
+        (None, None, "Asked again with the two texts swapped, it chose the same text in 0.40 [undefined (few reviewers)] of the pairs that it answered in both orders (20)."),
     ],
 )  # fmt: skip
 def test_a_judge_is_called_bound_to_the_order_only_where_the_interval_says_so(

@@ -20,6 +20,8 @@ from perse.records import (
     ProfileComparison,
     ProfileReview,
     ReviewReference,
+    SummaryExample,
+    SummaryReference,
 )
 from perse.reporting.page import Verdict
 from perse.reporting.report_data import report_data
@@ -84,11 +86,11 @@ def verdict(examples: list[Example], labels: list[str | None]) -> Verdict:
     return found
 
 
-def test_a_judge_that_orders_a_readers_texts_is_ahead_of_the_rules_that_are_named() -> None:
+def test_a_judge_that_orders_a_readers_texts_is_ahead_of_the_rules_that_it_is_said_to_be_better_than() -> None:
     found = verdict(texts(varied), [str(varied(r, t)) for r in range(READERS) for t in range(TEXTS)])
     assert (found.standing, found.headline) == ("better", "better than the reader's own average")
     assert "Within each reader 1.00 [" in found.sentences[0]
-    assert found.sentences[1].startswith("So it is ahead of the rules that this sentence names")
+    assert found.sentences[1].startswith("So it is ahead of the rules that it is said to be better than;")
 
 
 def test_a_judge_that_knows_readers_and_orders_their_texts_the_wrong_way_round_is_said_to() -> None:
@@ -121,6 +123,7 @@ def test_a_judge_that_knows_only_who_is_lenient_is_not_said_to_know_texts(wobble
     assert found.headline == "better than the reader's own average, not shown to know what a reader likes"
     assert "Within each reader" in found.sentences[0]
     assert "That may be knowing who is a lenient reader, or which texts most people like: it is not shown" in found.sentences[1]
+    assert "in a better order than the rules that it is said to be better than." in found.sentences[1]
     assert "learned something" not in " ".join(found.sentences)
 
 
@@ -155,6 +158,23 @@ def test_who_orders_one_readers_texts_is_not_to_be_thrown_away_for_misjudging_wh
     [one] = verdicts(found.model_copy(update={"conclusions": (behind,)}), report_data(align(parts, given)))
     assert "One reader's texts the judge is shown to put in that reader's order" in one.sentences[1]
     assert "Do not use" not in one.sentences[1] and "do not compare readers by it" in one.sentences[1]
+
+
+@pytest.mark.parametrize("against", [CHANCE, "constant"])
+def test_nobody_is_lenient_in_summaries_that_people_graded(against: str) -> None:
+    examples = [
+        SummaryExample(id=f"{n}", reviewer_id=f"p{n // 5}", reviews=("r",), summary=f"s{n}", reference=SummaryReference(score=1 + n % 5))
+        for n in range(READERS * 5)
+    ]  # fmt: skip
+    given = {
+        "ours": [answer(one, str(1 + n % 5)).model_copy(update={"question": "coverage"}) for n, one in enumerate(examples)]
+    }
+    parts = [Fold(examples, None)]
+    found = evaluate_many(given, parts, resamples=100)
+    behind = found.conclusions[0].model_copy(update={"standing": "unclear", "against": against})
+    [one] = verdicts(found.model_copy(update={"conclusions": (behind,)}), report_data(align(parts, given)))
+    assert "lenient" not in one.sentences[1] and "reader" not in one.sentences[1]
+    assert "Those of the same reviews the judge is shown to put in people's order" in one.sentences[1]
 
 
 def test_one_answer_to_everything_is_no_lack_of_items() -> None:
