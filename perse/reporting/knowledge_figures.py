@@ -49,7 +49,7 @@ def _figure(known: Knowledge, judges: Sequence[str]) -> Figure:
         reference_line(axis, 0.0, rows=rows, baseline=False)
         if numbers is not None and numbers.value is not None:
             reference_line(axis, numbers.value, rows=rows, baseline=True)
-        axis.set_xlabel("Kendall tau-b of expected and true scores\n(0: no order; dashed: the numbers together)")
+        axis.set_xlabel("Kendall tau-b of what is fitted on each and true scores\n(0: no order; dashed: the numbers together)")
 
     said = [f"{row.name} {value_in_words(row.estimate)}" for row in sorted(known.rows, key=_first_said) if row.estimate]
     without = "".join(f" Nothing of {row.judge}: {row.missing}." for row in known.rows if row.judge == row.name and row.missing)
@@ -58,7 +58,7 @@ def _figure(known: Knowledge, judges: Sequence[str]) -> Figure:
         paint,
         height=0.9 + ROW * len(rows),
         title=f"{_TITLE}: {known.kind} ({known.examples:,} examples, of {known.readers:,} readers)",
-        alt=f"Kendall tau-b of {known.kind}: {listed(said)}.{without}{no_interval(estimates)}",
+        alt=f"Kendall tau-b of what is fitted on each, of {known.kind}: {listed(said)}.{without}{no_interval(estimates)}",
         header=_HEADER,
         rows=[_cells(row) for row in known.rows],
     )

@@ -105,7 +105,7 @@ def write_report(
         on_fit=partial(on_part, "fitting baselines"),
     )
     shown = evaluation.model_copy(update={"notes": tuple(_without_paths(note, gathered) for note in evaluation.notes)})
-    of_judges = report_data(align(gathered.folds, gathered.judges))
+    of_judges = report_data(align(gathered.folds, gathered.judges), resample=evaluation.resample)
     manifests = {str(folder): read_manifest(folder) for folder in runs}
     known, notes = _known(gathered, evaluation, partial(on_part, "what knows what"))
     on_part("drawing", 0, 1)

@@ -22,6 +22,7 @@ from perse.evaluation.predictions import answer_scale, expected_values, gold_sco
 from perse.evaluation.shared_texts import to_draw
 from perse.evaluation.stats.accuracy import likelier
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
+from perse.evaluation.stats.results import Resample
 from perse.judgement import Judgement, Status
 from perse.records import Example, VerbatimExample, chooses
 from perse.scale import Scale
@@ -138,9 +139,11 @@ class RunData:
         return np.where(self.known, 1 - right, np.nan)
 
 
-def report_data(items: Items) -> dict[str, RunData]:
+def report_data(items: Items, *, resample: Resample = "auto") -> dict[str, RunData]:
     """Every judge's run, in their order, on `items`, of `align`.
 
+    Args:
+        resample: as the tables beside it have it, so that the intervals of both are of the same.
     Raises:
         BadInput: prompts that could not be parsed, or an answer off the scale.
     """
@@ -167,7 +170,7 @@ def report_data(items: Items) -> dict[str, RunData]:
             order_gap=np.array([_gap(judgement) for judgement in judgements], dtype=np.float64),
             statuses=tuple(judgement.status for judgement in judgements),
             tokens=np.array([[j.tokens.prompt, j.tokens.cached, j.tokens.generated] for j in judgements], dtype=np.int64),
-            text=items.work() if to_draw(examples, "auto") == "two-way" else None,
+            text=items.work() if to_draw(examples, resample) == "two-way" else None,
         )
     return runs
 

@@ -51,7 +51,7 @@ def test_texts_that_training_readers_scored_and_others_are_two_figures() -> None
 def test_what_cannot_be_seen_is_told_of_the_numbers_together_and_the_judges_first() -> None:
     [figure] = knowledge_figures([known(SEEN, others=told(0.3))], ["tuned"])
     assert figure.alt.startswith(
-        "Kendall tau-b of texts that training readers scored: all of these together 0.35 [0.25, 0.45]; tuned 0.15 [0.05, 0.25]; "
+        "Kendall tau-b of what is fitted on each, of texts that training readers scored: all of these together 0.35 [0.25, 0.45]; tuned 0.15 [0.05, 0.25]; "
         "tuned, with these 0.42 [0.32, 0.52]"
     )
 

@@ -77,6 +77,17 @@ def test_a_report_is_whole_and_the_same_when_made_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
+def test_the_intervals_of_a_report_s_plots_draw_what_those_of_its_tables_draw(tmp_path: Path) -> None:
+    """Twelve readers share eight texts: of both the interval is another than of readers alone."""
+    run, drawn = scored_run(tmp_path / "run", seed=1), {}
+    for resample in ("reviewers", "two-way"):
+        report = tmp_path / resample
+        write_report([run], out=report, resamples=100, resample=resample)  # type: ignore[arg-type]
+        drawn[resample] = (report / "figures" / "reliability.csv").read_text()
+    assert drawn["reviewers"] != drawn["two-way"]
+
+
+@pytest.mark.integration
 def test_names_that_are_scripts_stay_names_in_tables_and_plots(tmp_path: Path) -> None:
     run = scored_run(tmp_path / "<script>window.hacked=1", seed=1, spice=BREAKOUT)
     page = write_report([run], out=tmp_path / "out", resamples=100, title=BREAKOUT).read_text()
