@@ -125,7 +125,7 @@ def when_scored(facts: RunFacts, folder: Path, *, unidentified: bool = False) ->
 
 def _intervals(result: Any) -> str:
     if result.kind == "pairwise":
-        return "exact, of fewer pairs where those of one reviewer or about one text go together"
+        return f"exact, of fewer pairs where those of one reviewer{' or about one text' if result.resample == 'two-way' else ''} go together"
     return f"by a bootstrap over {'reviewers and texts' if result.resample == 'two-way' else result.resample}"
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ from perse.publishing.base_model import hub_name, licence, public_name
 from perse.publishing.card import card_text, for_weights, named_base, write_card
 from perse.publishing.facts import read_facts
 from perse.publishing.markdown import plain, word
-from perse.publishing.measured import when_scored
+from perse.publishing.measured import _intervals, when_scored
 from perse.records import example_lines
 
 pytestmark = pytest.mark.slow
@@ -187,7 +188,10 @@ def test_the_accuracy_of_pairs_is_of_all_that_were_asked_and_its_interval_of_no_
     asked = replace(comparing.gather([judge.scored]), judges={"first-valid": given}, folds=[Fold(pairs, None)])
     monkeypatch.setattr(comparing, "gather", lambda folders: asked)
     scored = when_scored(read_facts(judge.run), judge.scored)
-    assert (scored.ok, scored.asked, scored.beside) == (ok, 48, ()) and scored.intervals.startswith("exact, of fewer pairs")
+    assert (scored.ok, scored.asked, scored.beside) == (ok, 48, ())
+    assert scored.intervals == "exact, of fewer pairs where those of one reviewer go together"
+    drawn = _intervals(SimpleNamespace(kind="pairwise", resample="two-way"))
+    assert drawn == "exact, of fewer pairs where those of one reviewer or about one text go together"
     assert set(scored.index) == ({"accuracy", "order_consistency"} if ok == 48 else {"accuracy"}), (
         "consistency is of the answered"
     )
