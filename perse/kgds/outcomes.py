@@ -58,7 +58,7 @@ class Outcome:
     failed: str | None = None
     """Why there is no summary; all else is then empty or False."""
     unanswered: int = 0
-    """Questions about it that the judge did not answer."""
+    """Questions about it that the judge did not answer, which count as not covered: without those of a kind of which it answered none."""
 
 
 @dataclass(frozen=True)

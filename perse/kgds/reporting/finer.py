@@ -170,7 +170,7 @@ def count_tables(results: Results) -> list[Table]:
     )
     header = ("model", "pattern", "paradigm", *of_summaries, "opinions not covered", "of these classified")
     notes = (
-        "A failed summary scores 0; the interval of how many do is exact (Clopper and Pearson's). A question that was not answered counts as not covered. A citation of a paragraph that does "
+        "A failed summary scores 0; the interval of how many do is exact (Clopper and Pearson's). Questions not answered are counted where the judge answered any of their kind, and what they ask about counts as not covered; where it answered none, that is not known. A citation of a paragraph that does "
         f"not exist, or a tag that is no paragraph's number, {'counts as a wrong one' if results.as_published else 'counts in nothing'}.",
     )
     found = [Table(title="What was counted", header=header, rows=rows, notes=notes, digits=2)]

@@ -308,5 +308,5 @@ def _points(change: float) -> str:
 def _how_to_read(results: Results) -> tuple[str, ...]:
     if not results.deltas:
         return ()
-    averaged = " ↕: the mean size of these changes over models." if results.averages else ""
+    averaged = " ↕: the mean size of these changes, over the models that were asked both ways." if results.averages else ""
     return (f"↑ ↓ →: reflection minus structured, in points.{averaged}",)

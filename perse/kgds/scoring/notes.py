@@ -33,20 +33,29 @@ def incomplete_notes(sides: Sequence[Side]) -> Iterable[str]:
 
 
 def source_notes(outcomes: Sequence[Outcomes]) -> Iterable[str]:
-    judges, ways = {one.verified_by for one in outcomes}, {one.facts_asked for one in outcomes if one.pattern == "abs-aos"}
+    verified = [one for one in outcomes if _is_verified(one)]
+    judges, ways = {one.verified_by for one in verified}, {one.facts_asked for one in verified if one.pattern == "abs-aos"}
     verifiers: dict[str, list[str]] = {}
-    for one in outcomes:
+    for one in verified:
         if (
             len(judges) > 1 or len(ways) < 2 or one.pattern == "abs-aos"
         ):  # where facts are asked about, ways of one judge differ
-            models = verifiers.setdefault(_verifier(one, outcomes), [])
+            models = verifiers.setdefault(_verifier(one, verified), [])
             models += [one.model] if one.model not in models else []
     if len(judges) > 1 or len(ways) > 1:
         told = "; ".join(f"{judge} verified {', '.join(models)}" for judge, models in verifiers.items())
         yield f"values that different judges made, or ways of asking, cannot be compared: {told}"
-    elif outcomes[0].verified_by:
+    elif verified and verified[0].verified_by:
         yield f"verified by {', '.join(verifiers)}"
     yield from [f"{one.model}, {one.pattern}, {one.paradigm}: {note}" for one in outcomes for note in one.notes]
+
+
+def _is_verified(one: Outcomes) -> bool:
+    """Whether a judge's answers are known about any of its summaries: of one that failed nothing is asked."""
+    return any(
+        outcome.failed is None and (outcome.facts is not None or outcome.opinions is not None)
+        for outcome in one.samples.values()
+    )
 
 
 def _verifier(one: Outcomes, outcomes: Sequence[Outcomes]) -> str:

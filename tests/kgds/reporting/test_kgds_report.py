@@ -335,7 +335,7 @@ def test_table_1_ends_with_the_mean_over_models_and_the_mean_size_of_the_changes
     assert [name for name, _ in table.rows] == ["a", "b", "mean of 2 models"]
     # Changes of +1 and -2 are 1.5 points in size on average, though -0.5 in the mean.
     assert table.rows[2][1] == (None, None, PaperCell("75.50", "↕1.50"), None, None)
-    assert any("mean size of these changes" in note for note in table.notes)
+    assert any("mean size of these changes, over the models that were asked both ways." in note for note in table.notes)
     intervals, changes = interval_tables(averaged(75.5, 1.0))
     assert intervals.rows[2][:2] == ("mean of 2 models", "structured") and intervals.breaks == (2,)
     assert changes.rows[2][:5] == ("mean size, up or down", "EBS-AOS", "1.50", "1.50", "1.50")

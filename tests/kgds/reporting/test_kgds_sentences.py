@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from kgds_builders import benchmark
 from results_builders import results, scores
@@ -45,6 +47,18 @@ def test_how_a_judge_was_asked_about_facts_matters_only_where_it_was_asked_about
         "values that different judges made, or ways of asking, cannot be compared: J (facts one by one) verified a; J (facts in lists) verified b"
         in apart.notes
     )
+
+
+@pytest.mark.parametrize("pattern", ["ebs-aos", "abs-aos"])
+def test_nobody_is_said_to_have_verified_what_was_not_verified(pattern: str) -> None:
+    nobody = outcomes("b", "in lists", pattern=pattern)
+    unasked = {number: replace(one, facts=None, opinions=None) for number, one in nobody.samples.items()}
+    unasked[1] = replace(nobody.samples[1], failed="no summary")  # which covers nothing without a judge
+    nobody = replace(nobody, samples=unasked, verified_by=None, facts_asked=None)
+    notes = measured(TWELVE, [outcomes("a", "one by one", pattern=pattern), nobody], resamples=100).notes
+    assert "cannot be compared" not in " ".join(notes)
+    assert ("verified by J" if pattern == "ebs-aos" else "verified by J (facts one by one)") in notes
+    assert "verified" not in " ".join(measured(TWELVE, [nobody], resamples=100).notes)
 
 
 def test_of_three_models_that_cannot_be_compared_it_is_not_said_that_three_are_needed() -> None:
