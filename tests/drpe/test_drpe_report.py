@@ -131,6 +131,17 @@ def test_candidates_that_lack_a_vote_are_kept_first(tmp_path: Path) -> None:
     assert packed.packed.head["document"] == ["d3", "d3"] and packed.packed.head["runs"][0]["missing"] == [4, 4]
 
 
+@pytest.mark.parametrize(("references", "votes"), [(1, [None, 0.0]), (2, [1.0, 0.0])])
+def test_no_votes_are_shown_of_a_candidate_for_the_references_that_it_is_itself(
+    references: int, votes: list[float | None], tmp_path: Path
+) -> None:
+    """M1 is the first reference and wins beside the second; M2 is the second and loses beside the first."""
+    given = document(1, candidates=("Ferry 1 sails again.", "It sank."), references=("Ferry 1 sails again.", "It sank."))
+    found = read_run(Poll().vote(tmp_path / "run", [given], references=references))
+    [columns] = pack_candidates([given], found, most=9, seed=0).packed.head["runs"]
+    assert columns["votes"] == votes and columns["same"] == [votes[0] is None, False]
+
+
 def test_the_map_shows_all_roles_and_those_that_voted(run: Path) -> None:
     def apart(texts: Any) -> Any:
         return np.eye(len(texts))

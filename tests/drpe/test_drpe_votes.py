@@ -17,7 +17,7 @@ from perse.drpe.roles import Role
 from perse.drpe.votes.ballots import Ballots, Voting, make_ballots
 from perse.drpe.votes.run_folder import read_run
 from perse.drpe.votes.scoring import Decision, scores_by_name
-from perse.drpe.votes.telling import _answer, vote_result
+from perse.drpe.votes.telling import _answer, _share, vote_result
 from perse.engines.base import Generation, LabelDistribution, Sampling
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput, RunMismatch
@@ -103,6 +103,10 @@ def test_what_is_told_of_votes_is_of_those_that_were_asked_for(
     votes, _, beside, systems = result.tables
     assert [row[1:3] for row in votes.rows] == [(str(decided), f"{asked} of {asked}")] * 2
     assert beside.rows[2][:2] == ("votes", str(decided)) and len(systems.rows) == 2 * decided
+
+
+def test_a_share_of_nearly_all_votes_is_not_told_as_all() -> None:
+    assert _share([*[1.0] * 299, 0.0, None]) == "99.7%" and _share([1.0, None]) == "100%" and _share([None]) == "-"
 
 
 def test_where_every_candidate_is_the_reference_nobody_was_asked(tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ def test_figure_3_has_every_rate_and_the_suggestions_stand_first() -> None:
     assert [row[:3] for row in found[1:4]] == [[AFTER, "yes", "1"], [AFTER, "yes", "2"], [WITHOUT, "no", "1"]]
     assert ["suggestions without practice", "no", "6", "86.0", "85"] in found
     assert "suggestions after practice 40% after iteration 1, 96% after iteration 2" in figure.alt
+    nearly = pass_rates({AFTER: [1 / 300, 299 / 300]}, together=False).alt
+    assert "0.3% after iteration 1, 99.7% after iteration 2" in nearly, "100% is said of all alone"
     assert "rounds of practice" in figure.svg and "stops at 95%, from 6 on at 85%" in figure.svg
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from perse.drpe.documents import Candidate, Document
 from perse.drpe.votes.ballots import NAMES, Ballot, Prompting
 from perse.drpe.votes.run_folder import Run
-from perse.drpe.votes.scoring import Decision, confidence
+from perse.drpe.votes.scoring import Decision, confidence, decisions
 from perse.reporting.packing import Numbered, Packed, kept, pack
 
 Key = tuple[str, str]
@@ -33,9 +33,9 @@ def pack_candidates(documents: Sequence[Document], run: Run, *, most: int, seed:
     most: candidates to keep: those that lack a vote first, then a random draw of the others.
     seed: of the draw.
     """
-    decided: dict[Prompting, dict[Key, Decision]] = {prompting: {} for prompting in run.answers}
-    for decision in run.decisions:
-        decided[decision.prompting][decision.key] = decision
+    decided = _by_prompting(run.decisions, run)
+    # Votes that are taken for granted, of a candidate that is a reference, are for scores alone: nobody gave them.
+    asked = _by_prompting(decisions([one for one in run.ballots if one.judgement is not None], run.answers), run)
     there = [
         (document, candidate)
         for document in documents
@@ -46,7 +46,7 @@ def pack_candidates(documents: Sequence[Document], run: Run, *, most: int, seed:
     silent = {
         _name(document, candidate)
         for document, candidate in there
-        for of_one in decided.values()
+        for of_one in asked.values()
         if (one := of_one.get((document.id, candidate.system))) is not None and one.answered < one.asked
     }
     chosen = set(kept(names, silent, most=most, seed=seed))
@@ -63,9 +63,22 @@ def pack_candidates(documents: Sequence[Document], run: Run, *, most: int, seed:
         "system": [candidate.system for _, candidate in shown],
         "people": [_people(candidate) for _, candidate in shown],
         "promptings": [NAMES[prompting] for prompting in decided],
-        "runs": [_columns([of_one.get(key) for key in keys]) for of_one in decided.values()],
+        "runs": [
+            {
+                **_columns([asked[prompting].get(key) for key in keys]),
+                "same": [key in of_one and of_one[key].same for key in keys],
+            }
+            for prompting, of_one in decided.items()
+        ],
     }
     return Candidates(pack(head, texts, details), shown=len(shown), there=len(there))
+
+
+def _by_prompting(found: Sequence[Decision], run: Run) -> dict[Prompting, dict[Key, Decision]]:
+    by: dict[Prompting, dict[Key, Decision]] = {prompting: {} for prompting in run.answers}
+    for one in found:
+        by[one.prompting][one.key] = one
+    return by
 
 
 def _name(document: Document, candidate: Candidate) -> str:
@@ -78,13 +91,13 @@ def _people(candidate: Candidate) -> float | None:
 
 
 def _columns(found: Sequence[Decision | None]) -> dict[str, list[Any]]:
+    """None: nobody was asked."""
     return {
         **{
             name: [None if one is None else _rounded(getattr(one, name)) for one in found]
             for name in ("score", "expected", "votes", "order_gap", "turned")
         },
         "missing": [None if one is None else one.asked - one.answered for one in found],
-        "same": [one is not None and one.same for one in found],
     }
 
 

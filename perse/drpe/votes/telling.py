@@ -87,16 +87,21 @@ def _shown(values: Sequence[float | None], form: str) -> str:
     return format(fmean(known), form) if known else "-"
 
 
+def _share(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return in_percent(fmean(known)) if known else "-"
+
+
 def _votes(prompting: Prompting, found: Sequence[Decision]) -> tuple[Cell, ...]:
     return (
         NAMES[prompting],
         f"{len(found):,}",
         f"{sum(one.answered for one in found):,} of {sum(one.asked for one in found):,}",
-        _shown([one.votes for one in found], ".0%"),
+        _share([one.votes for one in found]),
         _shown([one.expected for one in found], ".3f"),
         _shown([one.score for one in found], ".3f"),
         _shown([one.order_gap for one in found], ".3f"),
-        _shown([one.turned for one in found], ".0%"),
+        _share([one.turned for one in found]),
     )
 
 
@@ -184,7 +189,7 @@ def _readers(run: Run, found: Readership) -> list[Table]:
                     name,
                     f"{run.readers[name]} of {whole}",
                     f"{found.of_reader(name):.3f}" if found.probable else None,
-                    f"{fmean(of_one[name] for of_one in found.votes.values()):.0%}",
+                    in_percent(fmean(of_one[name] for of_one in found.votes.values())),
                 )
                 for name in found.readers
             ),
@@ -204,7 +209,7 @@ def _readers(run: Run, found: Readership) -> list[Table]:
                 "of",
             ),
             rows=tuple(
-                (document, system, f"{found.won((document, system), run.readers):.0%}", *_ends(of_one))
+                (document, system, in_percent(found.won((document, system), run.readers)), *_ends(of_one))
                 for (document, system), of_one in found.chances.items()
             ),
             detail=True,
@@ -233,7 +238,7 @@ def _systems(by: dict[Prompting, list[Decision]]) -> Table:
                     system,
                     NAMES[prompting],
                     f"{len(mine):,}",
-                    _shown([one.votes for one in mine], ".0%"),
+                    _share([one.votes for one in mine]),
                     _shown([one.expected for one in mine], ".3f"),
                     _shown([one.score for one in mine], ".3f"),
                 )

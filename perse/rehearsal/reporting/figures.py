@@ -16,6 +16,7 @@ from perse.rehearsal.methods import METHODS
 from perse.rehearsal.scoring.results import AVERAGE, USER, Results
 from perse.rehearsal.settings import EARLY, EARLY_PERCENT, LATE_PERCENT, MOST
 from perse.reporting.trust_figures import listed
+from perse.results.words import in_percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Sheet
@@ -126,7 +127,7 @@ def _steps(end: float) -> list[tuple[float, float]]:
 def _path(rates: Sequence[float]) -> str:
     """ "41% after iteration 1, 87% after iteration 6"."""
     ends = dict.fromkeys((1, len(rates)))
-    return ", ".join(f"{100 * rates[place - 1]:.0f}% after iteration {place}" for place in ends)
+    return ", ".join(f"{in_percent(rates[place - 1])} after iteration {place}" for place in ends)
 
 
 def averages(found: Results | None, of: str) -> Figure:

@@ -1,7 +1,12 @@
 // The candidates in the table, and the votes on one of them: who voted for it, in which order, and why.
 
 const runOf = (fields) => head.runs[Number(fields.prompting.value)];
-const percent = (value) => (value === null ? "–" : `${Math.round(100 * value)}%`);
+// 0% and 100% are said of none and all alone.
+const percent = (value) => {
+  if (value === null) return "–";
+  const whole = Math.round(100 * value);
+  return `${(value > 0 && whole === 0) || (value < 1 && whole === 100) ? Number((100 * value).toFixed(2)) : whole}%`;
+};
 
 const columns = [
   ["System", (sample) => make("bdi", {}, head.system[sample])],
