@@ -220,9 +220,13 @@ def test_candidates_that_a_run_voted_on_for_peoples_scores_are_not_called_all(do
     assert every.details["compared"] == few.details["compared"] == 56
     assert "Candidates of mine are the 2 best and 2 worst of each document by people's own scores" in every.answer
     assert "Candidates of" not in few.answer and any("without the 28 between" in note for note in few.notes)
+    own = result_of(run / "documents.jsonl", run)
+    assert "Candidates of mine are" in own.answer and any("these documents have none between" in note for note in own.notes)
 
 
-@pytest.mark.parametrize(("number", "said"), [(4, "as published; there are none between"), (6, "without the 4 between, ")])
+@pytest.mark.parametrize(
+    ("number", "said"), [(4, "as published; these documents have none between"), (6, "without the 4 between, ")]
+)
 def test_those_between_are_missed_only_where_there_are_some(number: int, said: str) -> None:
     grades = {f"M{n}": float(n) for n in range(number)}
     assert said in of_selection(select(documents(graded("a", grades), graded("b", grades))))[0]

@@ -91,5 +91,5 @@ def correlate(
         name: over_wordings(selected, each, resamples=resamples, seed=seed) for name, each in of_wordings(runs or []).items()
     }
     wordings = {name: one for name, one in asked.items() if one is not None}
-    of_whom = of_extremes(runs or []) if candidates == "all" else ""  # else a note says it
+    of_whom = "" if selected.between else of_extremes(runs or [])  # a note says it where there are some between
     show_result(correlate_result(found, beside, wordings, of_whom=of_whom), medium, everything=everything)

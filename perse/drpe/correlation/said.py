@@ -60,7 +60,7 @@ def of_selection(selected: Selected) -> list[str]:
         between = (
             f"without the {selected.between:,} between, correlations are as a rule higher than over all, and systems' means are of other documents each"
             if selected.between
-            else "there are none between"
+            else "these documents have none between"
         )
         said.append(f"candidates: the {BEST} best and {WORST} worst of each document by people's mean, as published; {between}")
         if selected.tied:
