@@ -10,6 +10,7 @@ from results_builders import results, scores
 
 from perse.kgds.outcomes import Outcome, Outcomes
 from perse.kgds.released.summaries import Extracted, odd_notes
+from perse.kgds.reporting.finer import count_tables
 from perse.kgds.reporting.report import _lead
 from perse.kgds.reporting.tables import highest, table_1
 from perse.kgds.reporting.telling import kgds_result
@@ -47,6 +48,11 @@ def test_how_a_judge_was_asked_about_facts_matters_only_where_it_was_asked_about
         "values that different judges made, or ways of asking, cannot be compared: J (facts one by one) verified a; J (facts in lists) verified b"
         in apart.notes
     )
+
+
+def test_questions_of_a_kind_that_was_never_answered_are_said_not_to_be_among_those_that_are_counted() -> None:
+    [counts] = count_tables(results(scores("a", "abs-aos", unanswered=2)))
+    assert "Questions not answered are counted where the judge answered any of their kind, and" in counts.notes[0]
 
 
 @pytest.mark.parametrize("pattern", ["ebs-aos", "abs-aos"])
