@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from perse.batch.judged_by import judged_by
 from perse.batch.local import EXAMPLES, chosen_by, stacked_on
+from perse.batch.sharded.adapters import Adapter
 from perse.batch.sharded.reading import is_sharded, read_sharded
 from perse.data.dataset.folder import is_data_folder
 from perse.data.examples_file import read_examples
@@ -100,11 +102,12 @@ def read_run(folder: Path) -> ScoredRun:
         raise BadInput(f"{folder / MANIFEST}: fold is {shortened(fold)}, expected a whole number or null; score again")
     if is_sharded(manifest):
         examples, judgements = read_sharded(folder)
-        seconds, chosen, stacked = None, *_chosen_of(folder, context.get("judge"), examples)
+        seconds, chosen, stacked = None, *_chosen_of(folder, context, examples, judgements)
     else:
         examples, judgements = read_examples(folder / EXAMPLES), _one_each(folder / JUDGEMENTS)
         seconds, chosen = _seconds(folder, judged=len(judgements)), context.get("chosen_by")
-        stacked = context.get("stacked_on")
+        # a stacking of another question than was asked says nothing
+        stacked = context.get("stacked_on") if any(one.stacked is not None for one in judgements) else 0
     return ScoredRun(
         examples=examples,
         judgements=judgements,
@@ -123,15 +126,25 @@ def _count(told: object, *, asked: int) -> int:
     return told if isinstance(told, int) and not isinstance(told, bool) and 0 <= told <= asked else 0
 
 
-def _chosen_of(folder: Path, judge: object, examples: Sequence[Example]) -> tuple[int, int]:
+def _chosen_of(
+    folder: Path, context: Mapping[str, Any], examples: Sequence[Example], judgements: Sequence[Judgement]
+) -> tuple[int, int]:
     """Both of a run in shards, whose plan does not look into the judge: counted when it is read, as far as the judge is still there."""
-    if not isinstance(judge, str):
+    if not isinstance(judge := context.get("judge"), str):
         return 0, 0
     parts = parse_judge(judge)
     stacking = stacking_beside(parts.folders)
     if stacking is not None and judged_by(folder).get("stacking") != stacking.digest:
         stacking = None  # the run's workers were told by another, or by none
-    return chosen_by(parts.model, parts.adapter, examples), stacked_on(stacking, examples) if stacking else 0
+    told = {one.id for one in judgements if one.stacked is not None}
+    stacked = stacked_on(stacking, [one for one in examples if one.id in told]) if stacking else 0
+    named = {name: Adapter(**one).folder for name, one in (context.get("adapters") or {}).items()}  # of rows that name theirs
+    adapters = {one.id: named.get(one.adapter or "", parts.adapter) for one in judgements}
+    chosen = sum(
+        chosen_by(parts.model, adapter, [one for one in examples if adapters.get(one.id) == adapter])
+        for adapter in {*adapters.values()}
+    )
+    return chosen, stacked
 
 
 def _prices(folder: Path, told: object) -> Prices | None:

@@ -9,15 +9,22 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from builders import pointwise_examples
 from command_line import perse
 
+from perse.batch.local import score
+from perse.batch.scored import read_run
+from perse.data.load import LoadedExamples
 from perse.engines.kind import portable
+from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput
 from perse.identity import reader_key, text_key
 from perse.judgement import Judgement, Status, Tokens
-from perse.judging.judge import Judge
+from perse.judging.judge import Judge, JudgeSettings
 from perse.models.finding import weights_digest
+from perse.questions import QUESTIONS
 from perse.records import Evidence, PointwiseExample, ProfileReview
+from perse.rendering.prompt import TextRenderer
 from perse.scale import SCORES
 from perse.serving.service import stacking_served
 from perse.stacking.applying import with_stacked
@@ -290,3 +297,17 @@ def test_a_damaged_stacking_is_refused_before_a_model_is_loaded(tiny_model_folde
         pytest.raises(BadInput, match="is not JSON"),
     ):
         Judge.load(judge, stacking=beside or place)
+
+
+@pytest.mark.parametrize(("asked", "told"), [("pointwise_score", 6), ("pointwise", 0)])
+def test_readers_whom_a_stacking_was_fitted_on_are_told_of_where_something_is_stacked(
+    tmp_path: Path, asked: str, told: int
+) -> None:
+    some = pointwise_examples(3, 2)
+    readers = tuple(sorted({reader_key(one.reviewer_id) for one in some}))
+    engine = ScriptedEngine(lambda *_: "[Review] Fine.\n[Score] 7", name="x")
+    judge = Judge(engine, TextRenderer(), name="m", stacking=stacking(question="pointwise_score", readers=readers))
+    score(judge, QUESTIONS[asked], LoadedExamples(some, "d" * 64, None, None), tmp_path / "run", settings=JudgeSettings())
+    run = read_run(tmp_path / "run")
+    assert run.stacked_on == told and ("the stacking was fitted" in (run.caution or "")) == bool(told)
+    assert all((one.stacked is not None) == bool(told) for one in run.judgements)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pydantic import TypeAdapter
 
 from perse.batch.sharded.catalogue import catalogue_plan
 from perse.batch.sharded.catalogue_rows import TEXTS
@@ -56,6 +57,8 @@ ROWS = pa.schema(
         pa.field("line", pa.int64(), nullable=False),
     ]
 )
+_PROFILE = TypeAdapter(tuple[Any, ...])
+"""Writes a profile as it stands in its example."""
 _NAME = "rows"
 _DRAWN = pa.field("drawn", pa.string(), nullable=False)
 
@@ -189,7 +192,7 @@ def _fields(row: Row, seed: int) -> dict[str, Any]:
         "example": text,
         "chars": len(text),
         "profile": digest(profile) if profile else "",
-        "profile_chars": len(profile),
+        "profile_chars": len(_PROFILE.dump_json(example.profile, exclude_none=True).decode()) if profile else 0,
         "file": row.file,
         "line": row.line,
         "drawn": digest(f"{seed}\x1f{example.id}"),

@@ -58,9 +58,18 @@ def best(places: Places, plan: Plan, number: int, *, on_progress: OnProgress = u
     by the id of the text. What has no answer stands behind all that have one, so that it is seen where fewer than `number` have.
 
     Raises:
-        BadInput: an answer is missing, or is no score of a single text.
+        BadInput: an answer is missing, or is no score of a single text; or a reader's texts were judged with several adapters.
     """
+    several = len({shard.adapter for shard in plan.shards}) > 1
+    known: set[str] = set()
     for reader, given in groupby(_answered(places, plan, on_progress), key=lambda one: one[0]):
+        if several:  # shards are sorted by adapter, so that such a reader comes again
+            if reader in known:
+                raise BadInput(
+                    f"the texts of reader '{reader}' were judged with several adapters, which are several judges; merge without --top, or judge "
+                    "those of each adapter into a folder of their own"
+                )
+            known.add(reader)
         equal: Counter[tuple[bool, float]] = Counter()
 
         def order(answered: tuple[str, str, Judgement], equal: Counter[tuple[bool, float]] = equal) -> tuple[bool, float, str]:

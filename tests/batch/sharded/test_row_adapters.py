@@ -10,16 +10,22 @@ import pytest
 from builders import adapter_on, pointwise_examples, tiny_llama, whole_number_tokenizer
 
 from perse.answering.base import JudgeSettings
+from perse.batch.scored import read_run
 from perse.batch.sharded.asking import judge_of
 from perse.batch.sharded.claims import Claims, Holder
 from perse.batch.sharded.finishing import answers, audit
 from perse.batch.sharded.inputs import read_inputs
-from perse.batch.sharded.plan import cut
+from perse.batch.sharded.plan import cut, make_plan
+from perse.batch.sharded.ranking import best
 from perse.batch.sharded.running import Places
+from perse.batch.sharded.shard import write_answers
+from perse.batch.sharded.shards import Plan
 from perse.batch.sharded.starting import Request, Run, start
 from perse.batch.sharded.working import work
 from perse.engines.kind import LoadOptions
 from perse.errors import BadInput, RunMismatch
+from perse.identity import reader_key
+from perse.judgement import Judgement, Status, Tokens
 from perse.judging.judge import Judge
 
 SETTINGS = JudgeSettings(temperature=0.0, max_new_tokens=8, seed=0)
@@ -52,12 +58,46 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_the_best_texts_of_a_reader_whom_several_adapters_judged_are_not_told(tmp_path: Path) -> None:
+    def planned(name: str, names: tuple[str, ...]) -> tuple[Places, Plan]:
+        plan = make_plan(tmp_path / name, read_inputs(str(lines(tmp_path / f"{name}.jsonl", names))), identity="x", size=9)
+        places = Places(tmp_path / name)
+        for shard in plan.shards:
+            write_answers(places.answers(shard), [answer(id, shard.adapter) for id in plan.ids(shard)])
+        return places, plan
+
+    with pytest.raises(
+        BadInput, match="reader 'r0' were judged with several adapters, which are several judges; merge without"
+    ):
+        [*best(*planned("mixed", ("one", "two")), 2)]
+    each_their_own = best(*planned("whole", ("one", "one", "one", "two", "two", "two")), 2)
+    assert [(one.reader, one.rank) for one in each_their_own] == [("r0", 1), ("r0", 2), ("r1", 1), ("r1", 2)]
+
+
+def answer(id: str, adapter: str) -> Judgement:
+    return Judgement(
+        id=id, question="pointwise_score", status=Status.OK, label="7", k_effective=1, model="m", adapter=adapter or None,
+        tokens=Tokens(prompt=1, cached=0, generated=1),
+    )  # fmt: skip
+
+
 def begun(out: Path, place: Path, source: Path, *, adapters: Path | None) -> Run:
     request = Request(
         str(place / "base"), LoadOptions("float32"), SETTINGS, {"sha256": "x"}, question="pointwise_score", shard_rows=2,
         adapters=adapters,
     )  # fmt: skip
     return start(out, request, read_inputs(str(source)))
+
+
+@pytest.mark.slow
+def test_readers_who_chose_an_adapters_weights_are_counted_of_what_it_judged(place: Path, tmp_path: Path) -> None:
+    shutil.copytree(place, tmp_path / "p")
+    told = {"run": {"kind": "train"}, "context": {"choosers": [reader_key("r0")]}}
+    (tmp_path / "p" / "own" / "one" / "manifest.json").write_text(json.dumps(told))
+    run = begun(tmp_path / "run", tmp_path / "p", lines(tmp_path / "in.jsonl"), adapters=tmp_path / "p" / "own")
+    for shard in run.plan.shards:
+        write_answers(Places(run.folder).answers(shard), [answer(id, shard.adapter) for id in run.plan.ids(shard)])
+    assert read_run(run.folder).chosen_by == 1  # of three of this reader, each judged otherwise
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ from perse.engines.kind import Identity
 from perse.errors import BadInput, EngineLost
 from perse.judgement import Judgement, Status, Tokens, parse_judgement
 from perse.questions import QUESTIONS
-from perse.records import Example, PointwiseExample
+from perse.records import Example, PointwiseExample, ProfileReview
 
 QUESTION = QUESTIONS["pointwise"]
 JUDGE = Identity("scripted")
@@ -89,6 +89,14 @@ def test_the_plan_is_the_same_whatever_the_order_of_the_rows(tmp_path: Path) -> 
     assert [shard.id for shard in one.shards] == [shard.id for shard in other.shards] and one.rows == 15
     assert read_plan(tmp_path / "a") == one
     assert {name for shard in one.shards for name in one.ids(shard)} == {example.id for example in some}
+
+
+def test_the_characters_that_profiles_share_are_those_of_the_examples(tmp_path: Path) -> None:
+    past = tuple(ProfileReview(text=f"A short plot {n}.", review="Good.", score=5 + n) for n in range(4))
+    some = [PointwiseExample(id=f"e{n}", reviewer_id="r", item_id=f"t{n}", profile=past, query="New.") for n in range(20)]
+    plan = planned(tmp_path, some, size=20)
+    profile = json.dumps([one.model_dump(exclude_none=True) for one in past], separators=(",", ":"))
+    assert plan.totals.shared == 19 * len(profile) < plan.totals.chars
 
 
 def test_an_id_that_stands_twice_is_refused_with_both_places_and_nothing_is_left(tmp_path: Path) -> None:
