@@ -10,17 +10,21 @@ from math import fsum
 
 from perse.errors import BadInput
 from perse.evaluation.stats.results import Spent
-from perse.judgement import Judgement, Prices
+from perse.judgement import Judgement, Prices, Status
+
+_UNSHOWN = {Status.ENGINE_ERROR, Status.TOO_LONG}
+"""Judgements of which no prompt was read."""
 
 
 def spent(judgements: Sequence[Judgement], *, prices: Prices | None = None, seconds: float | None = None) -> Spent:
-    """Tokens of all judgements, failed ones included; cost and time where they are known."""
+    """Tokens of all judgements, though of requests that failed none are known; cost and time where they are known."""
+    shown = [one.k_effective for one in judgements if one.status not in _UNSHOWN]
     return Spent(
         judgements=len(judgements),
         prompt=sum(judgement.tokens.prompt for judgement in judgements),
         cached=sum(judgement.tokens.cached for judgement in judgements),
         generated=sum(judgement.tokens.generated for judgement in judgements),
-        k_effective=fsum(judgement.k_effective for judgement in judgements) / len(judgements) if judgements else None,
+        k_effective=fsum(shown) / len(shown) if shown else None,
         prices=prices,
         cost=prices.cost(judgements) if prices else None,
         seconds=seconds,

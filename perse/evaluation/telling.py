@@ -253,7 +253,9 @@ def _costs(evaluation: Evaluation) -> Table:
     header = ("judge", "judgements", "prompt", "cached", "generated", "reviews shown", "cost", "seconds", "tokens/s")
     spent = {name: one.spent for name, one in evaluation.judges.items() if one.spent}
     lines = tuple((name, *_spent(one)) for name, one in spent.items())
-    notes = ["tokens of the whole run; reviews shown: mean number of profile entries that fitted the prompt"]
+    notes = [
+        "tokens of the whole run, without requests that failed; reviews shown: mean number of profile entries in the prompts that were read"
+    ]
     if any(one.cost is None for one in spent.values()):
         notes.append("cost: unknown without prices (--prices NAME=INPUT,OUTPUT per million tokens)")
     return _table("Tokens and cost", header, lines, notes=notes, detail=all(one.cost is None for one in spent.values()))

@@ -377,3 +377,15 @@ def test_what_the_folder_alone_refuses_is_refused_before_the_judge_is_loaded(
         assert refused.returncode == 2 and words in " ".join(refused.stderr.split()), refused.stderr
     went_on = perse("score", "--examples", examples, "--judge", "smollm2-135m", "--out", run)
     assert "the judge is loaded, which may take minutes" in went_on.stderr
+
+
+@pytest.mark.parametrize(
+    ("entries", "told"), [((1, 1, 3), "note: 2 of 3 examples left out: "), ((1, 1), "leaves no example to judge: ")]
+)
+def test_examples_whose_profile_cannot_be_shuffled_are_told_of(tmp_path: Path, entries: Sequence[int], told: str) -> None:
+    (one,) = pointwise_examples(1, 1)
+    some = [one.model_copy(update={"id": f"e{n}", "profile": one.profile[:1] * k}) for n, k in enumerate(entries)]
+    (file := tmp_path / "in.jsonl").write_text("".join(example_lines(some)), encoding="utf-8")
+    done = perse("score", "--examples", file, "--judge", tmp_path / "gone", "--profile", "shuffled", "--out", tmp_path / "run")
+    assert done.returncode == 2 and not (tmp_path / "run").exists()
+    assert f"{told}a profile of fewer than two entries cannot be shuffled" in " ".join(done.stderr.split()), done.stderr

@@ -4,11 +4,12 @@ import pytest
 from evaluation_builders import answered, failed, pair, scored
 from sacrebleu import corpus_bleu
 
+from perse.evaluation.costs import spent
 from perse.evaluation.evaluate import Evaluation, Fold, Row, Texts, evaluate_many
 from perse.evaluation.telling import evaluation_result
 from perse.evaluation.text_rows import PAST_REVIEW
 from perse.installing import install
-from perse.judgement import Judgement, Prices
+from perse.judgement import Judgement, Prices, Status
 from perse.records import PointwiseExample, ReviewReference
 from perse.results.markdown import markdown
 
@@ -114,6 +115,12 @@ def test_tokens_and_cost_are_of_the_whole_run() -> None:
     assert (spent.judgements, spent.prompt, spent.cached, spent.generated, spent.k_effective) == (4, 40, 0, 20, 1)
     assert spent.cost == pytest.approx((40 * 2 + 20 * 10) / 1e6)
     assert spent.tokens_per_second == pytest.approx(60 / 5)
+
+
+def test_the_reviews_shown_are_those_of_prompts_that_were_read() -> None:
+    unread = failed("1", Status.ENGINE_ERROR).model_copy(update={"k_effective": 0})
+    assert spent([failed("0").model_copy(update={"k_effective": 3}), unread]).k_effective == 3
+    assert spent([unread]).k_effective is spent([]).k_effective is None
 
 
 def test_cost_and_time_that_nobody_kept_are_absent() -> None:

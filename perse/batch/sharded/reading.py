@@ -25,13 +25,13 @@ def read_sharded(folder: Path) -> tuple[list[Example], list[Judgement]]:
     """All examples and all judgements of a run in shards, in the order of its plan.
 
     Raises:
-        BadInput: an answer is missing, or a file is damaged; or these are pairs of a catalogue, which have no true answers.
+        BadInput: an answer is missing, or a file is damaged; or these are pairs of a catalogue, which are not read as a whole.
     """
     plan = read_plan(folder)
     if isinstance(plan.shards, Pieces):  # and may be more than memory holds
         raise BadInput(
-            f"{folder} has all pairs of readers and texts, which have no true answers to compare with; `perse score merge` writes the "
-            "judgements, with --top 10 the best ten texts of each reader"
+            f"{folder} has all pairs of readers and texts, which are not read as a whole, and which have no true answers to compare with; `perse "
+            "score merge` writes the judgements, with --top 10 the best ten texts of each reader"
         )
     examples = [one for shard in plan.shards for one in plan.examples(shard)]
     judgements = [one for some in answers(Places(folder), plan) for one in some]

@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from perse.commands import options
 from perse.commands.options.scoring import RunFolder
+from perse.commands.scoring.telling import comparable
 from perse.commands.terminal import err, say
 from perse.errors import BadInput
 from perse.progress import shown_on
@@ -92,7 +93,7 @@ def merge(
     from perse.files.belongings import check_file
 
     if out.suffix not in (".jsonl", ".parquet"):
-        raise BadInput(f"{out} says no format; end it with .jsonl or .parquet (CSV: perse score export)")
+        raise BadInput(f"{out} says no format; end it with .jsonl or .parquet (CSV of a run of --examples: perse score export)")
     begun = read(run)
     refuse_own_inputs(begun, out)
     check_file(out, alike=[MERGED, RANKED], overwrite=overwrite)
@@ -132,7 +133,11 @@ def _say(run: Run, found: Audit, *, as_json: bool) -> None:
         typer.echo(json.dumps({"run": str(folder), "whole": found.whole, **vars(found)}, indent=2))
     if found.whole:
         of_pairs = isinstance(run.plan.shards, Pieces)
-        then = f"score merge {folder} --top 10 --out best.parquet" if of_pairs else f"evaluate {folder}"
+        if of_pairs:
+            then = f"score merge {folder} --top 10 --out best.parquet"
+        else:
+            asked = (one for shard in run.plan.shards for one in run.plan.examples(shard))
+            then = f"evaluate {folder}" if comparable(run.question.name, asked) else f"score export {folder} --out answers.csv"
         err.print(f"judged: [bold]{escape(str(folder))}[/bold]  ({counts})  next: perse {escape(then)}", soft_wrap=True)
         return
     say(f"{found.rows - found.missing_rows:,} of {found.rows:,} examples have an answer ({counts})")

@@ -18,7 +18,7 @@ from perse.commands.options.grouping import grouped
 from perse.commands.options.reading import own_scale, read_columns
 from perse.commands.options.recipe import BatchConfig
 from perse.commands.options.scoring import Driver, FromReviews, Question, ShardRows, Taken, Workers
-from perse.commands.scoring.telling import tell_length, tell_view
+from perse.commands.scoring.telling import comparable, tell_length, tell_stand_in, tell_view
 from perse.commands.terminal import err, say
 from perse.data.variants.profile_variants import ProfileShown, stand_in
 from perse.engines.kind import USUAL, Hardware
@@ -153,13 +153,15 @@ def _in_this_process(
     from perse.batch.local import score as scored
     from perse.judgement import Prices
     from perse.judging.trained import own_question
-    from perse.questions import question_for, why_no_truth
+    from perse.questions import question_for
 
     judge = given.given()[1] if tables.reviews is None else given.asked_judge()
     answering = given.answering
     costs = Prices.parse(prices) if prices else None
     whole = _of_examples(given, judge) if tables.reviews is None else _of_tables(given, tables, tables.reviews)
-    loaded = stand_in(sample(whole, given.limit, seed=answering.seed), profile, among=whole, shots=shots, seed=answering.seed)
+    some = sample(whole, given.limit, seed=answering.seed)
+    loaded = stand_in(some, profile, among=whole, shots=shots, seed=answering.seed)
+    tell_stand_in(some, loaded, profile)
     stacking = given.stacked_by.given
     own = own_question(judge, stacking) if given.question is None else None
     asked = question_for(loaded.examples, given.question, own=own)
@@ -171,9 +173,7 @@ def _in_this_process(
             given.loading.load(judge, trust_remote_code=given.trust_remote_code, hardware=hardware, stacking=stacking), asked, loaded, out,
             settings=answering.settings(), prices=costs, on_progress=partial(on_part, "judging"),
         )  # fmt: skip
-    known = any(example.truth is not None for example in loaded.examples)
-    comparable = known and why_no_truth(asked.name, type(loaded.examples[0])) is None
-    _show(out, costs, comparable=comparable, as_json=as_json)
+    _show(out, costs, evaluable=comparable(asked.name, loaded.examples), as_json=as_json)
 
 
 def _of_examples(given: Question, judge: str) -> LoadedExamples:
@@ -222,7 +222,7 @@ def _of_tables(given: Question, tables: FromReviews, reviews: Path) -> LoadedExa
     return whole
 
 
-def _show(out: Path, prices: Prices | None, *, comparable: bool, as_json: bool) -> None:
+def _show(out: Path, prices: Prices | None, *, evaluable: bool, as_json: bool) -> None:
     """How many were answered and what it took; exit code 1 where the engine failed at everything."""
     from perse.batch.scored import read_run
     from perse.evaluation.costs import spent
@@ -233,7 +233,7 @@ def _show(out: Path, prices: Prices | None, *, comparable: bool, as_json: bool) 
     statuses = Counter(str(judgement.status) for judgement in run.judgements)
     counts = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
     table = f"as a table: perse score export {escape(str(out))} --out answers.csv"
-    then = f"next: perse evaluate {escape(str(out))}" if comparable else f"answers: {escape(str(out / JUDGEMENTS))}; {table}"
+    then = f"next: perse evaluate {escape(str(out))}" if evaluable else f"answers: {escape(str(out / JUDGEMENTS))}; {table}"
     err.print(f"judged: [bold]{escape(str(out))}[/bold]  ({counts})  {then}", soft_wrap=True)
     if run.caution:
         say(f"note: {run.caution}")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from perse.commands.terminal import say
-from perse.records import PairwiseExample
+from perse.data.variants.profile_variants import ProfileShown
+from perse.errors import BadInput
+from perse.records import Example, PairwiseExample
 
 if TYPE_CHECKING:
     from perse.data.load import LoadedExamples
@@ -20,6 +23,35 @@ def tell_length(loaded: LoadedExamples, trained: int | None) -> None:
         say(
             f"note: the judge was trained on profiles of {reviews}, and readers here have up to {most}; --k {trained} shows the latest {trained}"
         )
+
+
+_NO_STAND_IN = {
+    ProfileShown.SHUFFLED: "a profile of fewer than two entries cannot be shuffled",
+    ProfileShown.ANOTHER: "the other reader's profile shows what is asked about",
+}
+
+
+def tell_stand_in(asked: LoadedExamples, shown: LoadedExamples, profile: ProfileShown) -> None:
+    """Which examples have nothing to stand in the place of their profile, and so are not judged.
+
+    Raises:
+        BadInput: none has.
+    """
+    left = len(asked.examples) - len(shown.examples)
+    if not left:
+        return
+    why = _NO_STAND_IN[profile]
+    if not shown.examples:
+        raise BadInput(f"--profile {profile} leaves no example to judge: {why}; give other examples, or another --profile")
+    say(f"note: {left:,} of {len(asked.examples):,} examples left out: {why}")
+
+
+def comparable(question: str, examples: Iterable[Example]) -> bool:
+    """Whether `perse evaluate` has something to hold the answers against: an example with a true answer, on the question's scale."""
+    from perse.questions import why_no_truth
+
+    known = next((one for one in examples if one.truth is not None), None)
+    return known is not None and why_no_truth(question, type(known)) is None
 
 
 def tell_view(loaded: LoadedExamples, trained: ProfileAspects | None, *, asked: ProfileAspects | None) -> None:

@@ -58,7 +58,7 @@ class Spent(_Result):
     cached: int
     generated: int
     k_effective: float | None = None
-    """Mean number of profile reviews that fitted the prompt."""
+    """Mean number of profile reviews in the prompts that were read; None where none was."""
     prices: Prices | None = None
     cost: float | None = None
     """In the currency of `prices`; None where they are not known."""

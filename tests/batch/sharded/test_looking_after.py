@@ -223,3 +223,16 @@ def test_the_readers_that_the_page_makes_of_raw_reviews_are_those_of_a_catalogue
     [ann] = read_readers(str(tmp_path / "readers.parquet"))
     assert ann.reader == "ann" and [(one.item_id, one.score) for one in ann.profile] == [("t2", 2), ("t3", 3), ("t4", 4)]
     assert len([*read_texts(str(tmp_path / "texts.csv"))]) == 6
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_what_comes_after_a_run_in_shards_is_a_command_that_takes_it(tmp_path: Path, known: bool) -> None:
+    some = [one if known else one.model_copy(update={"reference": None}) for one in pointwise_examples(1, 2)]
+    request = Request(JUDGE, LoadOptions(), JudgeSettings(temperature=0), {"sha256": "x"})
+    run = start(tmp_path / "run", request, (Row(one, "in", n) for n, one in enumerate(some)))
+    judged(run, 1, Holder.me("w"))
+    then = f"next: perse score export {run.folder} --out answers.csv"
+    told = said("score", "audit", run.folder)
+    assert (f"next: perse evaluate {run.folder}" in told, then in told) == (known, not known)
+    assert "CSV of a run of --examples: perse score export" in said("score", "merge", run.folder, "--out", tmp_path / "a.csv")
+    assert perse("score", "export", run.folder, "--out", tmp_path / "a.csv").returncode == 0
