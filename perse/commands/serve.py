@@ -143,7 +143,7 @@ def _on_vllm(settings: ServeConfig, model: Path, adapters: dict[str, Path], port
 def _embedded(settings: ServeConfig, model: Path, adapters: dict[str, Path], port: int) -> None:
     from perse.serving.adapters import More
     from perse.serving.batches.kept import Batches
-    from perse.serving.embedded import embedded_app, embedded_loader, embedded_models, serve_embedded
+    from perse.serving.embedded import cache_share, embedded_app, embedded_loader, embedded_models, serve_embedded
     from perse.serving.front.front import log_requests
     from perse.serving.readers.store import Readers
 
@@ -160,6 +160,7 @@ def _embedded(settings: ServeConfig, model: Path, adapters: dict[str, Path], por
             model,
             dtype=settings.dtype,
             context=settings.context,
+            cache_bytes=cache_share(settings.memory_gb, adapters),
             trust_remote_code=settings.trust_remote_code,
             stacking=settings.stacked_by,
         )

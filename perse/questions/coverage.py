@@ -57,4 +57,4 @@ class AgainstReviews:
 COVERAGE = AgainstReviews(
     "coverage", GRADES, "coverage.jinja", usual=True, served="how much of what the reviews talk about the text covers"
 )
-COVERAGE_100 = AgainstReviews("coverage_100", HUNDREDS, "coverage.jinja", served="the same from 0 to 100")
+COVERAGE_100 = AgainstReviews("coverage_100", HUNDREDS, "coverage.jinja", served=f"{COVERAGE.served}, from 0 to 100")

@@ -82,7 +82,7 @@ class PairwiseAspectFirst(PairwiseOnce):
     """The order of PerSE, figure 9: the aspect stands before the two texts, so that each aspect reads them anew."""
 
     name = "pairwise_aspect_first"
-    served = "the same in the given order alone, asked before the texts are shown, as in the paper"
+    served = "chooses a text on one aspect, asked in the given order alone and before the texts are shown, as in the paper"
 
     def asks(self, example: PairwiseExample, profile: Sequence[ProfileComparison]) -> tuple[Ask, ...]:
         return tuple(map(request_first, super().asks(example, profile)))

@@ -90,7 +90,7 @@ POINTWISE_REQUEST_FIRST = replace(
     POINTWISE,
     name="pointwise_request_first",
     arranged=request_first,
-    served="the same, asked before the text is shown, as in the paper",
+    served="writes the review, then gives the score, asked before the text is shown, as in the paper",
     usual=False,
 )
 """The order of PerSE, figure 9: what is wanted stands before the new plot."""

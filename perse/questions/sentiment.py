@@ -11,4 +11,4 @@ from perse.scale import GRADES, HUNDREDS
 SENTIMENT = AgainstReviews(
     "sentiment", GRADES, "sentiment.jinja", served="how well the text's sentiment is that of the reviews"
 )
-SENTIMENT_100 = AgainstReviews("sentiment_100", HUNDREDS, "sentiment.jinja", served="the same from 0 to 100")
+SENTIMENT_100 = AgainstReviews("sentiment_100", HUNDREDS, "sentiment.jinja", served=f"{SENTIMENT.served}, from 0 to 100")

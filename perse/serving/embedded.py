@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence, Sized
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -53,9 +53,9 @@ def embedded_models(
     trust_remote_code: bool = False,
     stacking: Path | bool = True,
 ) -> dict[str, Model]:
-    """The model and its adapters, each in an engine of its own; their prefix caches together keep `cache_gb` GiB, by default 2.
+    """The model and its adapters, each in an engine of its own, whose prefix cache keeps `cache_share` of `cache_gb`.
     `stacking` as in `stacking_served`."""
-    share = _budget(cache_gb) // (1 + len(adapters))
+    share = cache_share(cache_gb, adapters)
     load = embedded_loader(
         path, dtype=dtype, context=context, cache_bytes=share, trust_remote_code=trust_remote_code, stacking=stacking
     )
@@ -93,8 +93,10 @@ def embedded_loader(
     return load
 
 
-def _budget(gb: float | None) -> int:
-    return BUDGET if gb is None else int(gb * 1024**3)
+def cache_share(gb: float | None, adapters: Sized) -> int:
+    """Bytes that the prefix cache of each engine may keep, so that the model and these adapters together keep `gb` GiB, by default 2."""
+    whole = BUDGET if gb is None else int(gb * 1024**3)
+    return whole // (1 + len(adapters))
 
 
 def embedded_app(

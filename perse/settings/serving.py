@@ -85,7 +85,7 @@ class ServeConfig(Section):
     """Longest prompt and answer in tokens; by default what the model was made for."""
     memory_gb: float | None = Field(default=None, gt=0, le=1_000_000)
     """GiB for keys and values: on vLLM by default 4 on a CPU, and on a GPU what vLLM takes; on the embedded engine what its prefix
-    cache may keep, by default 2."""
+    caches may keep, by default 2; an adapter that is loaded later keeps as much as one of those that it started with, beside them."""
     keys: Annotated[str | None, LOCAL] = None
     """A file of keys that `perse keys add` wrote; only their digests stand in it."""
     readers: Annotated[str | None, LOCAL] = None

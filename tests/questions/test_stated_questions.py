@@ -180,3 +180,7 @@ def test_the_studies_of_single_texts_take_the_stated_questions(tmp_path: Path) -
     assert Contamination(**given_files, personalized_question="pointwise_score_stated")  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="'coverage': expected one of pointwise, pointwise_score, pointwise_stated"):
         Contamination(**given_files, personalized_question="coverage")  # type: ignore[arg-type]
+
+
+def test_what_a_question_asks_is_said_without_the_one_before_it_in_a_list() -> None:
+    assert [name for name, one in QUESTIONS.items() if (one.served or "").startswith("the same")] == []

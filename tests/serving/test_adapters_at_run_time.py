@@ -12,10 +12,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 from perse.answering.base import JudgeSettings
+from perse.commands import serve
+from perse.serving import embedded
 from perse.serving.adapters import More, Wanted
 from perse.serving.embedded import embedded_app, embedded_models
 from perse.serving.problems import NotThere
 from perse.serving.service import Model
+from perse.settings.serving import load_config
 
 ADMIN = "an administrator's key"
 
@@ -88,3 +91,19 @@ def test_of_two_administrators_who_give_one_name_at_once_one_is_refused_before_a
         more.go.set()
         assert sorted(one.result().status_code for one in asked) == [200, 400]
     assert len(more.loaded) == 1
+
+
+def test_an_adapter_that_comes_later_keeps_as_much_as_one_that_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[int] = []
+
+    def loader(*_: Any, cache_bytes: int, **__: Any) -> None:
+        given.append(cache_bytes)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(embedded, "embedded_loader", loader)
+    settings = load_config("embedded", [f"adapters_from={tmp_path}", "memory_gb=1"])
+    with pytest.raises(KeyboardInterrupt):
+        serve._embedded(settings, tmp_path, {"one": tmp_path}, 0)
+    assert given == [2**29] == [embedded.cache_share(1, {"one": tmp_path})]

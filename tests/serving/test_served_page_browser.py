@@ -33,8 +33,8 @@ CONTRAST = """
 
 
 @pytest.fixture(scope="module")
-def models(tiny_model_folder: Path) -> dict[str, Model]:
-    return embedded_models("tiny", tiny_model_folder, {}, dtype="float32", context=2048)
+def models(answering_model: Path) -> dict[str, Model]:
+    return embedded_models("tiny", answering_model, {}, dtype="float32", context=2048)
 
 
 @pytest.fixture
@@ -96,8 +96,27 @@ def test_a_sample_reader_is_judged_and_the_answer_stays_in_the_history(visit: An
     assert bars(page) == shares, "the first answer again"
 
 
+def test_what_is_no_answer_has_no_score(visit: Any) -> None:
+    page = visit()
+    shares = {str(n): 0.1 for n in range(1, 11)}
+    told = {"status": "unparsed", "error": "no label", "distribution": shares, "expected": 5.5, "mass": 0.1, "k_effective": 3}
+    told |= {"model": "tiny", "adapter": None, "question": "pointwise", "label": None, "text": "fine"}
+    page.route("**/v1/judge/*", lambda route: route.fulfill(json=told))
+    page.select_option("#sample", index=1)
+    page.click("#go")
+    page.wait_for_selector("#history li")
+    assert "unparsed: no label" in page.inner_text("#answer") and "Expected score" not in page.inner_text("#answer")
+    assert page.locator("#answer table").count() == 0 and page.inner_text("#history").startswith("unparsed: ")
+
+
 def test_two_texts_are_shown_side_by_side_with_the_order_gap(visit: Any) -> None:
     page = visit()
+
+    def answered(route: Any) -> None:  # as of a model that means A or B
+        response = route.fetch()
+        route.fulfill(response=response, json=response.json() | {"status": "ok"})
+
+    page.route("**/v1/judge/*", answered)
     page.click("#tab-two")
     page.select_option("#sample", index=1)
     page.click("#go")

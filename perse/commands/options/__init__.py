@@ -120,7 +120,7 @@ JudgeName = Annotated[
 DtypeName = Literal["bfloat16", "float16", "float32"]
 Dtype = Annotated[
     DtypeName,
-    typer.Option("--dtype", help="Of a model in this process; float32 is slower, and exact within 1e-5."),
+    typer.Option("--dtype", help="Of a model in this process; float32 takes twice the memory, and is exact within 1e-5."),
 ]
 Context = Annotated[
     int | None,

@@ -185,7 +185,7 @@ function busy(now) {
 function drawAnswer({ kind, judgement }) {
   const parts = [];
   if (judgement.status !== "ok") parts.push(problem(`${judgement.status}: ${judgement.error || "no answer"}`));
-  if (judgement.distribution) parts.push(...drawnShares(kind, judgement));
+  else if (judgement.distribution) parts.push(...drawnShares(kind, judgement));
   else if (judgement.label) parts.push(made("p", { className: "verdict", textContent: `Answer: ${judgement.label}` }));
   if (judgement.text) parts.push(made("p", { className: "hint", textContent: "What they might write:" }), made("blockquote", { textContent: judgement.text }));
   parts.push(made("p", { className: "hint", textContent: facts(judgement) }));
@@ -225,7 +225,7 @@ function keep(asked) {
   drawAnswer(asked);
   $("history-title").hidden = false;
   const said = asked.kind === "one" ? asked.body.input.query : `${asked.body.input.query.text_a} / ${asked.body.input.query.text_b}`;
-  const number = asked.kind === "one" ? asked.judgement.expected?.toFixed(1) : asked.judgement.distribution && percent(asked.judgement.distribution.A);
+  const number = asked.judgement.status !== "ok" ? null : asked.kind === "one" ? asked.judgement.expected?.toFixed(1) : asked.judgement.distribution && percent(asked.judgement.distribution.A);
   const again = made("button", { type: "button", textContent: `${number ?? asked.judgement.status}: ${said.slice(0, 80)}${said.length > 80 ? "..." : ""}` });
   again.addEventListener("click", () => { drawAnswer(asked); $("answer").focus(); });
   $("history").prepend(made("li", {}, again));
