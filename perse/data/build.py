@@ -135,7 +135,7 @@ def pointwise_set(material: Material, options: PointwiseOptions, place: Claim) -
     notes = (
         *material.notes,
         *_scale_notes(long, options.scale),
-        *_time_notes(long, options.k),
+        *_time_notes(_asked(pools, rows), options.k),
         *_repeat_notes(said, rows, options),
     )
     made = _made(material, chosen) | {"repeated_reviews": _repeated(said)}
@@ -148,7 +148,7 @@ def pairwise_set(material: Material, options: PairwiseOptions, place: Claim) -> 
     comparisons: Sequence[Any] = material.records
     if options.hidden_by is not None:
         comparisons = hidden(comparisons, salt=options.hidden_by)
-    dropped: Dropped = {"rows": material.faults.counts, **material.dropped}
+    dropped: Dropped = {"rows": material.faults.counts, "answers": material.faults.answers, **material.dropped}
     dropped |= {unit: dropped.get(unit, Counter()) for unit in ("comparisons", "reviewers", "examples")}
     by_reviewer = _enough(_by_reviewer(comparisons), options, dropped, unit="comparisons")
     by_id = {one.comparison_id: one for one in comparisons}
@@ -177,7 +177,7 @@ def pairwise_set(material: Material, options: PairwiseOptions, place: Claim) -> 
             pools = {reviewer: for_training.get(reviewer, own) for reviewer, own in by_reviewer.items()}
         rows = _on_sides(rows, valid)
     dropped["comparisons"]["of pairs of the other side"] = _count(by_reviewer) - _count(pools)
-    notes = (*material.notes, *_time_notes(comparisons, options.k))
+    notes = (*material.notes, *_time_notes(_asked(pools, rows), options.k))
     told = replace(material, dropped=dropped, notes=notes, made=_made(material, chosen))
     return _finish(pools, rows, options, told, place)
 
@@ -218,6 +218,12 @@ def _by_reviewer(records: Sequence[Record]) -> dict[str, list[Record]]:
 
 def _count(pools: Mapping[str, Sequence[object]]) -> int:
     return sum(len(theirs) for theirs in pools.values())
+
+
+def _asked(pools: Mapping[str, Sequence[Record]], rows: Sequence[ExampleRow]) -> list[Record]:
+    """The records that queries and profiles may be drawn from, of the reviewers with an example."""
+    asked = {row.reviewer_id for row in rows}
+    return [record for reviewer, theirs in pools.items() if reviewer in asked for record in theirs]
 
 
 def _enough(grouped: dict[str, list[Record]], options: BuildOptions, dropped: Dropped, *, unit: str) -> dict[str, list[Record]]:
@@ -263,13 +269,12 @@ def _finish(
     material: Material,
     place: Claim,
 ) -> Summary:
-    """Writes the folder and says what it holds: the records that queries and profiles may be drawn from, of the reviewers
-    with an example."""
+    """Writes the folder and says what it holds."""
     kind: Kind = "pointwise" if isinstance(options, PointwiseOptions) else "pairwise"
     asked = {row.reviewer_id for row in rows}
     dropped = dict(material.dropped)
     dropped["reviewers"]["without enough left for a query and its profile"] = len(pools) - len(asked)
-    records: list[Any] = [record for reviewer, theirs in pools.items() if reviewer in asked for record in theirs]
+    records: Sequence[Any] = _asked(pools, rows)
     reviews = {one.review_id: one for one in records if isinstance(one, Review)}
     comparisons = {one.comparison_id: one for one in records if isinstance(one, Comparison)}
     parts = parts_of(rows, reviews, comparisons, options.for_manifest())

@@ -330,6 +330,14 @@ def test_reviews_without_a_date_are_counted_among_those_that_cannot_be_put_in_or
     assert not any("oldest first" in note for note in pointwise(raw, tmp_path / "never", reviews=never).notes)
 
 
+def test_a_missing_date_is_not_said_of_reviewers_who_are_left_out(raw: Path, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in (raw / "reviews.jsonl").read_text("utf-8").splitlines()]
+    seldom = {"reviewer_id": "seldom", "date": ""}
+    dated = tmp_path / "dated.jsonl"
+    dated.write_text("".join(json.dumps(row) + "\n" for row in [{**rows[0], **seldom}, *rows]), "utf-8")
+    assert not any("oldest first" in note for note in pointwise(raw, tmp_path / "set", reviews=dated).notes)
+
+
 def test_a_scale_that_looks_forgotten_is_noted(raw: Path, tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (raw / "reviews.jsonl").read_text("utf-8").splitlines()]
     stars = tmp_path / "stars.jsonl"

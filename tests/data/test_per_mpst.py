@@ -399,7 +399,8 @@ def test_per_doc_has_five_aspects_and_one_prompt_up_to_the_asked_one(tmp_path: P
     names = ["Adaptability", "Character Development", "Ending", "Interestingness", "Surprise"]
     assert [cell["name"] for cell in data.manifest["counts"]["parts"][0]["cells"]] == names
     assert all(name in said for name in names)
-    assert data.manifest["dropped"]["rows"] == {"preference 'both'": 72, "preference 'neither'": 72}
+    assert data.manifest["dropped"]["answers"] == {"preference 'both'": 72, "preference 'neither'": 72}
+    assert "rows" not in data.manifest["dropped"] and "left out, answers: 72 preference 'both'" in said
     by_query: dict[str, list[Any]] = {}
     for row, example in zip([row for row in data.rows if row.split == "train"], data.examples("train"), strict=True):
         by_query.setdefault(row.query_id, []).append(example)

@@ -59,7 +59,7 @@ class Summary(BaseModel):
     records: int
     parts: tuple[SplitCounts, ...]
     dropped: dict[str, dict[str, int]]
-    """unit (rows, reviews or comparisons, reviewers, examples) -> reason -> how many."""
+    """unit (rows, answers of rows that hold several, reviews or comparisons, reviewers, examples) -> reason -> how many."""
     notes: tuple[str, ...]
     """Cautions about the data."""
 

@@ -88,7 +88,7 @@ def read_doc(
         choices = {aspect: choice for aspect, choice in said.items() if choice is not None}
         if choices:
             merging.add(row, texts, choices)
-        faults.left_out.update(undecided.left_out)  # otherwise a bad row would be counted twice
+        faults.answers.update(undecided.left_out)  # otherwise a bad row would be counted twice
 
     usable(islice(read_rows(path, fields, faults, role=DOC_FIELDS), limit), read, faults)
     return merging.comparisons()

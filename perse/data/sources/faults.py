@@ -51,6 +51,8 @@ class Faults:
     """How many bad rows there were, by reason."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Unwanted rows that are not bad, such as preference 'both', by reason."""
+    answers: Counter[str] = field(default_factory=Counter)
+    """Unwanted answers of rows that hold several, by reason: the row may be used for the others."""
 
     def add(self, bad: BadRow) -> None:
         """Notes a bad row. Raises it instead where bad rows are to stop the build."""

@@ -97,12 +97,23 @@ def chosen(ways: Sequence[Placement], usable: int) -> Placement | None:
 
 
 def remedies(
-    needs: Needs, *, devices: int, usable: int, row: int, shortest_row: int, lora_weights: int | None
+    needs: Needs,
+    *,
+    devices: int,
+    usable: int,
+    row: int,
+    shortest_row: int,
+    least: tuple[int, Needs],
+    rows_per_step: int,
+    lora_weights: int | None,
 ) -> tuple[str, ...]:
     """Suggestions that would make it fit, if nothing does.
 
     Args:
         row: tokens of the row that was planned with. A row of `shortest_row` holds the longest example and cannot be shorter.
+        least: tokens of a row as short as can be with as many learned ones, and the needs with it: a part of what a pass holds,
+            such as weights in the type they are computed in, is the same for every row.
+        rows_per_step: as set now; devices must divide it.
         lora_weights: bytes of the weights in bfloat16, when all of them are trained now. With LoRA little else would be held.
     """
     found: list[str] = []
@@ -110,17 +121,29 @@ def remedies(
     while count < MOST_DEVICES and not needs.whole:
         count *= 2
         if placement(needs, devices=count, sharded=True, checkpointing=True).total <= usable:
-            found.append(f"--gpus {count}, fully sharded, with train.gradient_checkpointing=true")
+            rows = -(-rows_per_step // count) * count
+            also = "" if rows == rows_per_step else f" and train.rows_per_step={rows}"
+            found.append(f"--gpus {count}, fully sharded, with train.gradient_checkpointing=true{also}")
             break
     if lora_weights is not None and lora_weights + needs.on.peak_sharded <= usable:
         found.append(
             f"a lora section and model.dtype=bfloat16: the weights then take {lora_weights / 1e9:.1f} GB and the optimizer little"
         )
     best = min(placements(needs, devices=devices), key=lambda way: way.total)
-    room = usable - (best.total - best.activations)
-    fitting = int(row * room / best.activations) // ROW_STEP * ROW_STEP
+    fitting = _fitting_row(best, usable, row=row, devices=devices, least=least)
     if fitting >= shortest_row:
         found.append(f"train.row_tokens={fitting}, with train.gradient_checkpointing={str(best.checkpointing).lower()}")
     elif fitting >= ROW_STEP:
         found.append(f"model.context={fitting} or less and rows as short: the longest example takes {shortest_row} tokens")
     return tuple(found)
+
+
+def _fitting_row(way: Placement, usable: int, *, row: int, devices: int, least: tuple[int, Needs]) -> int:
+    """The longest row that fits, on the straight line from the least row to `row`; 0 if none does. A peak is the largest of
+    several sums that grow with the row, so that between two rows it is never above the line."""
+    tokens, needs = least
+    short = placement(needs, devices=devices, sharded=way.sharded, checkpointing=way.checkpointing)
+    if short.total > usable or tokens >= row:
+        return 0
+    fitting = tokens + (row - tokens) * (usable - short.total) / (way.total - short.total)
+    return int(fitting) // ROW_STEP * ROW_STEP

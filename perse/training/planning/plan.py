@@ -8,7 +8,7 @@ and optimizer state are exact; activations follow from the model's code; hours a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,8 +23,8 @@ from perse.training.model.architecture import Architecture, architecture, meta_m
 from perse.training.planning.disk import Disk, disk
 from perse.training.planning.flops import passed, training_flops
 from perse.training.planning.hardware import Device
-from perse.training.planning.memory import activations, gathered, static_memory
-from perse.training.planning.placement import Needs, Placement, chosen, placements, remedies
+from perse.training.planning.memory import Activations, activations, gathered, static_memory
+from perse.training.planning.placement import ROW_STEP, Needs, Placement, chosen, placements, remedies
 from perse.training.planning.speed import device_here, reached
 from perse.training.rows.batches import answer_loss
 from perse.training.rows.packable import check_packable
@@ -127,8 +127,7 @@ def plan(
         raise BadInput(f"found {devices} devices, utilisation {mfu} and peak {peak}; expected 1 or more, 0 to 1, and above 0")
     config.train.accumulation(devices)
     described = architecture(config.model.path, trust_remote_code=config.model.trust_remote_code)
-    models = {again: meta_model(config, described, checkpointing=again) for again in (False, True)}
-    model = models[False]
+    model = meta_model(config, described, checkpointing=False)
     weights, held = passed(model), static_memory(model, optimizer=config.train.optimizer)
     if weights is None:
         raise BadInput(
@@ -143,23 +142,38 @@ def plan(
     whole = gathered(model, itemsize=2 if computed_in_16 else 4)
     parameters = list(model.parameters())
     counts = sum(each.numel() for each in parameters), sum(each.numel() for each in parameters if each.requires_grad)
-    largest = {again: _heaviest(sizes, described.config, checkpointing=again) for again in models}
-    passes = {
-        again: activations(
-            model,
-            tokens=largest[again][0],
+    largest = {again: _heaviest(sizes, described.config, checkpointing=again) for again in (False, True)}
+
+    def row_pass(again: bool, tokens: int) -> Activations:
+        return activations(
+            meta_model(config, described, checkpointing=again),
+            tokens=tokens,
             learned=largest[again][1],
             loss=_loss(config, prepared, sizes.index(largest[again])),
             bf16=low_precision,
             checkpointing=again,
             attention=config.train.attention,
         )
-        for again, model in models.items()
-    }
+
     undivided = config.model.quantize is not None or config.train.optimizer != "adamw"
-    needs = Needs(held, passes[False], passes[True], whole, whole=undivided)
+    off, on = (row_pass(again, largest[again][0]) for again in (False, True))
+    needs = Needs(held, off, on, whole, whole=undivided)
     ways = placements(needs, devices=devices)
     way = chosen(ways, device.usable)
+
+    def remedied() -> tuple[str, ...]:
+        least = max(ROW_STEP, *(learned for _, learned in largest.values()))
+        return remedies(
+            needs,
+            devices=devices,
+            usable=device.usable,
+            row=largest[True][0],
+            shortest_row=prepared.longest + max(branch.beside for branch in prepared.schedule.rows[0]),
+            least=(least, replace(needs, off=row_pass(False, least), on=row_pass(True, least))),
+            rows_per_step=config.train.rows_per_step,
+            lora_weights=2 * counts[0] if config.lora is None else None,
+        )
+
     counted = partial(training_flops, weights, tokens=work.tokens, pairs=work.pairs, learned=work.read)
     flops_off, flops_on = counted(), counted(recomputed=True)
     flops = flops_on if way is None or way.checkpointing else flops_off
@@ -185,16 +199,7 @@ def plan(
         devices=devices,
         ways=ways,
         way=way,
-        remedies=()
-        if way
-        else remedies(
-            needs,
-            devices=devices,
-            usable=device.usable,
-            row=largest[True][0],
-            shortest_row=prepared.longest + max(branch.beside for branch in prepared.schedule.rows[0]),
-            lora_weights=2 * counts[0] if config.lora is None else None,
-        ),
+        remedies=() if way else remedied(),
         flops=flops,
         flops_off=flops_off,
         flops_on=flops_on,

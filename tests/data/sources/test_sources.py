@@ -202,7 +202,8 @@ def test_answers_that_choose_neither_are_left_out_and_counted_by_answer(tmp_path
     faults = Faults()
     (one,) = read_doc(table(tmp_path / "d.csv", [(*WIDE, *QUESTIONS), *rows]), faults)
     assert one.preference == {"Interestingness": "A"}
-    assert faults.counts == {"preference 'both'": 7, "preference 'neither'": 1, "no preference": 1}
+    assert faults.answers == {"preference 'both'": 7, "preference 'neither'": 1, "no preference": 1}
+    assert not faults.counts, "the second row chooses nothing, but neither is bad"
 
 
 def test_a_pair_shown_again_in_swapped_order_is_one_comparison_with_turned_answers(tmp_path: Path) -> None:
@@ -230,7 +231,7 @@ def test_a_bad_row_of_answers_is_bad_as_a_whole(tmp_path: Path, row: tuple[str, 
     faults = Faults("skip")
     (one,) = read_doc(path, faults)
     assert one.preference == {"Surprise": "A"}
-    assert faults.met == {reason: 1} and faults.left_out == {"no preference": 1}
+    assert faults.met == {reason: 1} and faults.answers == {"no preference": 1}
 
 
 def test_questions_are_mapped_by_aspect_and_two_columns_for_one_are_refused(tmp_path: Path) -> None:

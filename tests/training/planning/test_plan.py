@@ -262,21 +262,41 @@ def test_the_first_way_that_fits_is_chosen(usable: int, expected: tuple[bool, bo
     assert (way and (way.sharded, way.checkpointing)) == expected
 
 
+def remedied(needs: Needs = NEEDS, **more: Any) -> tuple[str, ...]:
+    """Of a row of 1000 tokens, of which nothing is held but what grows with it."""
+    nothing = Activations(0, 0, 0, 0)
+    given = {"devices": 1, "row": 1000, "shortest_row": 100, "rows_per_step": 8, "lora_weights": None}
+    return remedies(needs, **({"least": (0, replace(needs, off=nothing, on=nothing))} | given | more))
+
+
 def test_what_would_make_it_fit_is_said() -> None:
     # On one device at best 80 + 40 + 81 + 30 = 231. On 2, sharded: 133.
-    found = remedies(NEEDS, devices=1, usable=140, row=1000, shortest_row=100, lora_weights=100)
+    found = remedied(usable=140, lora_weights=100)
     assert found[0].startswith("--gpus 2, fully sharded") and found[1].startswith("a lora section")
     # 216 to fill leaves 15 of the 30 for activations: half a row of 1000, in steps of 64.
-    assert "train.row_tokens=448" in remedies(NEEDS, devices=1, usable=216, row=1000, shortest_row=100, lora_weights=None)[1]
-    assert "model.context=448" in remedies(NEEDS, devices=1, usable=216, row=1000, shortest_row=800, lora_weights=None)[1]
+    assert "train.row_tokens=448" in remedied(usable=216)[1]
+    assert "model.context=448" in remedied(usable=216, shortest_row=800)[1]
+
+
+def test_the_devices_suggested_come_with_rows_that_they_divide() -> None:
+    assert remedied(usable=140)[0].endswith("train.gradient_checkpointing=true")
+    assert remedied(usable=140, rows_per_step=9)[0].endswith("train.gradient_checkpointing=true and train.rows_per_step=10")
+    assert remedied(usable=140, rows_per_step=1)[0].endswith("and train.rows_per_step=2")
+
+
+def test_what_every_row_takes_is_not_thought_to_shrink_with_it() -> None:
+    """Of the 30, 10 are held at 200 tokens: 15 are reached a quarter of the way from there to 1000, at 400."""
+    short = replace(NEEDS, on=Activations(0, 10, 0, 10))
+    assert "train.row_tokens=384" in remedied(usable=216, least=(200, short))[1]
+    assert len(remedied(usable=210, least=(200, short))) == 1, "a row of 200 does not fit"
 
 
 def test_dividing_is_no_remedy_for_what_every_device_must_hold_whole() -> None:
     """Two devices hold 231 and buckets of 40 each, at best; halved it would be 133. 256 leave 15 of the 30 for a row of 1000."""
     whole = replace(NEEDS, whole=True)
-    found = remedies(whole, devices=2, usable=256, row=1000, shortest_row=100, lora_weights=None)
+    found = remedied(whole, devices=2, usable=256)
     assert found == ("train.row_tokens=448, with train.gradient_checkpointing=true",)
-    assert remedies(whole, devices=2, usable=140, row=1000, shortest_row=100, lora_weights=None) == ()
+    assert remedied(whole, devices=2, usable=140) == ()
 
 
 def test_gathered_weights_are_two_layers_and_what_is_in_none(tiny_model_folder: Path) -> None:
