@@ -107,7 +107,8 @@ def _run(settings: TrainConfig) -> Path:
 
 
 def rows_table(prepared: Prepared) -> Table:
-    """How many examples fit and what sharing saves, with histograms of the profile entries kept and of the length in tokens."""
+    """How many examples fit and what sharing saves, with histograms of the profile entries kept and of the length in tokens: of
+    all that is drawn, where epochs have profiles of their own."""
     branches, planned = prepared.branches.fitting, prepared.schedule
     lengths = [branch.tokens for branch in branches]
     learned = sum(len(branch.answer) for branch in branches)
@@ -115,8 +116,8 @@ def rows_table(prepared: Prepared) -> Table:
     table.add_row("examples that fit", f"{prepared.examples} of {prepared.examples + prepared.left_out}")
     table.add_row("too long (left out)", str(prepared.left_out))
     shortened = sum(branch.k_effective < branch.k for branch in branches)
-    table.add_row("profiles shortened to fit", str(shortened))
-    table.add_row("tokens, all / learned", f"{sum(lengths)} / {learned}")
+    table.add_row("profiles shortened to fit", f"{shortened} of {len(branches)} drawn")
+    table.add_row("their tokens, all / learned", f"{sum(lengths)} / {learned}")
     rows = [size for size in map(planned.size, range(len(planned.rows))) if size.tokens]
     alone, together = sum(size.unshared for size in rows), sum(size.tokens for size in rows)
     table.add_row("rows, optimizer steps", f"{len(rows)}, {planned.steps} ({planned.epochs:.3g} epochs)")

@@ -71,7 +71,10 @@ def preflight(config: TrainConfig, *, device: Device, devices: int, sharding: Sh
         prepared.append(prepared_once(config, renderer, base, ALONE))
         planned = prepared[0].schedule
         examples, left = prepared[0].examples, prepared[0].left_out
-        return f"{examples:,} examples ({left:,} too long) in {len(planned.rows):,} rows, {planned.steps:,} steps; kept for the run"
+        return (
+            f"{examples:,} examples ({left:,} too long); {planned.epochs:.3g} epochs of them in {len(planned.rows):,} rows, {planned.steps:,} "
+            "steps, kept for the run"
+        )
 
     divides = look("world size", lambda: _world(config, devices))
     look("libraries", lambda: _libraries(config, sharding))

@@ -60,8 +60,8 @@ class Prepared:
 
     @property
     def left_out(self) -> int:
-        """Examples too long for the model's context, in any draw."""
-        return len(set(self.branches.too_long))
+        """Examples too long for the model's context, in every draw; counted as `examples` are."""
+        return len(self.branches.too_long)
 
 
 def prepare(config: TrainConfig, renderer: Renderer, *, apart: frozenset[str] = frozenset(), quiet: bool = True) -> Prepared:
@@ -78,7 +78,7 @@ def prepare(config: TrainConfig, renderer: Renderer, *, apart: frozenset[str] = 
     settings, answer_tokens = config.train, config.data.answer_tokens
     tree = label_tree(renderer, question, asked_by=settings.reads_labels) if settings.reads_labels else None
     fitting: list[Branch] = []
-    too_long: list[str] = []
+    too_long: dict[tuple[str | None, ...], str] = {}
     reviewers: set[str | None] = set()
     distinct: set[tuple[str | None, ...]] = set()
 
@@ -90,10 +90,14 @@ def prepare(config: TrainConfig, renderer: Renderer, *, apart: frozenset[str] = 
             seen = counted(examples, partial(on_part, words))
             found = training_branches(renderer, question, seen, answer_tokens=answer_tokens, tree=tree)
         fitting.extend(found.fitting)
-        too_long.extend(found.too_long)
         fits = {branch.example_id for branch in found.fitting}
         reviewers.update(example.reviewer_id for example in examples)
-        distinct.update((one.reviewer_id, one.work, one.aspect) for one in examples if one.id in fits)
+        for one in examples:
+            asked = (one.reviewer_id, one.work, one.aspect)
+            if one.id in fits:
+                distinct.add(asked)
+            else:
+                too_long.setdefault(asked, one.id)
         return found.fitting
 
     planned = schedule(
@@ -115,12 +119,13 @@ def prepare(config: TrainConfig, renderer: Renderer, *, apart: frozenset[str] = 
     whole = hashlib.sha256()
     for row in planned.rows:
         whole.update(len(row).to_bytes(4) + b"".join(known[id(branch)] for branch in row))
+    never = tuple(example_id for asked, example_id in too_long.items() if asked not in distinct)
     return Prepared(
         question=question,
         renderer=renderer,
         data_digest=first.digest,
         mixed_digests=first.mixed,
-        branches=Branches(tuple(fitting), tuple(too_long)),
+        branches=Branches(tuple(fitting), never),
         schedule=planned,
         reviewers=frozenset(reviewers),
         digest=whole.hexdigest(),

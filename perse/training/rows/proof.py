@@ -45,7 +45,8 @@ class Proof:
     """Root mean squares over learned tokens, in nats: packed against `alone`, and moved by another's words (`leak`)."""
 
     alone: float
-    leak: float
+    leak: float | None
+    """None where a row holds one example, which nothing stands beside."""
     dtype: torch.dtype
     """What was computed in, which decides how much is rounding."""
 
@@ -54,12 +55,17 @@ class Proof:
         """Where the examples alone have no finite numbers there is nothing to compare, and training stops at its first step."""
         if math.isnan(self.alone):
             return True
-        return self.alone <= ALONE.get(self.dtype, ALONE[torch.bfloat16]) and self.leak <= LEAK.get(
-            self.dtype, LEAK[torch.bfloat16]
-        )
+        leak = self.leak or 0.0
+        return self.alone <= ALONE.get(self.dtype, ALONE[torch.bfloat16]) and leak <= LEAK.get(self.dtype, LEAK[torch.bfloat16])
 
-    def __str__(self) -> str:
-        return f"{self.alone:.2g} nats from what they are alone, {self.leak:.2g} by other words in one of them"
+    def told(self, model: str = "this model") -> str:
+        """What was found of `model`, in words."""
+        if self.leak is None:
+            return f"one example, packed by itself in a row of {model}, is {self.alone:.2g} nats from what it is unpacked"
+        return (
+            f"two examples in one row of {model} are {self.alone:.2g} nats from what they are alone, {self.leak:.2g} by other words in "
+            "one of them"
+        )
 
 
 def prove(model: Any, branches: Sequence[Branch], *, attention: Attention, share: bool, dtype: torch.dtype) -> Proof:
@@ -72,17 +78,17 @@ def prove(model: Any, branches: Sequence[Branch], *, attention: Attention, share
         together = _packed_nats(model, branches, attention, share)
         with plain_attention(model):
             alone = [_nats_alone(model, branch) for branch in branches]
-        leaks = []
+        leak = None
         if len(branches) > 1:
             first, second = branches
             moved = _packed_nats(
                 model, [_other_words(first, model.config.get_text_config().vocab_size), second], attention, share
             )
-            leaks = [together[1] - moved[1]]
+            leak = _size([together[1] - moved[1]])
     if not all(bool(torch.isfinite(each).all()) for each in alone):
-        return Proof(math.nan, math.nan, dtype)
+        return Proof(math.nan, None if leak is None else math.nan, dtype)
     differences = [one - other for one, other in zip(together, alone, strict=True)]
-    return Proof(_size(differences), _size(leaks), dtype)
+    return Proof(_size(differences), leak, dtype)
 
 
 def proven_attention(
@@ -105,9 +111,9 @@ def proven_attention(
     else:
         if found.holds or not slower:
             refuse_unproven(type(inner).__name__, found, attention)
-            log.info("two examples in one row of this model are %s (train.attention=%s)", found, attention)
+            log.info("%s (train.attention=%s)", found.told(), attention)
             return attention
-        told = f"two examples are {found}"
+        told = found.told()
     log.warning(
         "rows are computed by train.attention=%s, as by %s, which is faster, they cannot be: %s", slower[0], attention, told
     )
@@ -123,7 +129,7 @@ def refuse_unproven(name: str, found: Proof, attention: Attention) -> None:
     if not found.holds:
         remedy = "" if attention == "mask" else "train.attention=mask, or "
         raise BadInput(
-            f"two examples in one row of {name} with train.attention={attention} are {found}, which is more than rounding in "
+            f"{found.told(f'{name} with train.attention={attention}')}, which is more than rounding in "
             f"{str(found.dtype).removeprefix('torch.')}; nothing would be learned as it is asked. Set {remedy}model.path to another"
         )
 
@@ -140,7 +146,7 @@ class ProveFirst(TrainerCallback):
         found = prove(model, to_prove(self.schedule), attention=self.attention, share=self.schedule.share, dtype=self.dtype)
         refuse_unproven(type(model).__name__, found, self.attention)
         if state.is_world_process_zero:
-            log.info("two examples in one row of this model are %s", found)
+            log.info("%s", found.told())
 
 
 def to_prove(schedule: Schedule) -> tuple[Branch, ...]:
@@ -194,7 +200,7 @@ def _computed(model: Any, batch: dict[str, Any]) -> Tensor:
     except (RuntimeError, TypeError, ValueError, AttributeError, AssertionError, LookupError) as error:
         said = str(error).partition("\n")[0][:200]
         raise BadInput(
-            f"{type(without_adapter(model)).__name__} does not compute a row of two examples ({type(error).__name__}: {said}); "
+            f"{type(without_adapter(model)).__name__} does not compute a packed row ({type(error).__name__}: {said}); "
             "expected a model that takes a mask and a position for each token, so set model.path to another"
         ) from error
 

@@ -68,6 +68,23 @@ def test_an_example_that_is_seen_twice_is_one_example(tiny_model_folder: Path, s
     assert "16 of 16" in [str(cell) for cell in rows_table(prepared).columns[1].cells]
 
 
+@pytest.mark.parametrize(("long_in", "fit"), [(("two",), 8), (("one", "two"), 7)])
+def test_an_example_that_fits_in_one_draw_is_not_among_those_too_long(
+    tiny_model_folder: Path, sets: Path, long_in: tuple[str, ...], fit: int
+) -> None:
+    """Two sets ask the same texts of the same readers."""
+    lines = [json.loads(line) for line in example_lines(pointwise_examples(4, 2, k=1))]
+    for name in ("one", "two"):
+        own = [{**line, "id": f"{name}-{line['id']}"} for line in lines]
+        if name in long_in:
+            own[0]["query"] = "ferry " * 9000
+        (sets / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in own))
+    prepared = prepared_of(config_of(tiny_model_folder, sets), tiny_model_folder)
+    assert (prepared.examples, prepared.left_out) == (fit, 8 - fit)
+    cells = [str(cell) for cell in rows_table(prepared).columns[1].cells]
+    assert f"{fit} of 8" in cells and f"0 of {16 - len(long_in)} drawn" in cells
+
+
 def test_of_half_a_weight_each_pass_sees_another_half(tiny_model_folder: Path, sets: Path) -> None:
     prepared = prepared_of(config_of(tiny_model_folder, sets, "train.epochs=6", weight=0.5), tiny_model_folder)
     found = seen(prepared)

@@ -46,6 +46,14 @@ def test_a_model_that_keeps_examples_apart_is_proven_and_left_as_it_was(
     assert torch.equal(random, torch.get_rng_state())
 
 
+def test_of_one_example_in_a_row_nothing_is_said_of_others() -> None:
+    model = model_of("llama")
+    found = proven(model, "tree", PAIR[:1])
+    assert found.holds and found.leak is None
+    assert found.told().startswith("one example, packed by itself in a row of this model, is ")
+    assert "two examples in one row of this model are" in proven(model, "tree").told()
+
+
 @pytest.mark.parametrize(
     "config",
     [
@@ -121,9 +129,7 @@ def test_layers_that_do_more_than_plain_attention_are_refused_for_a_tree_in_one_
 
 def test_a_model_whose_code_takes_no_row_of_several_examples_is_refused_in_one_sentence() -> None:
     model = model_of(transformers.OpenAIGPTConfig(vocab_size=64, n_embd=32, n_layer=2, n_head=4, n_positions=128))
-    with pytest.raises(
-        BadInput, match="^OpenAIGPTLMHeadModel does not compute a row of two examples .* set model.path to another$"
-    ):
+    with pytest.raises(BadInput, match="^OpenAIGPTLMHeadModel does not compute a packed row .* set model.path to another$"):
         proven_attention(model, PAIR, set_attention(model, None), share=True, asked=None, dtype=torch.float32)
 
 
