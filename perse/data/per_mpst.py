@@ -83,6 +83,8 @@ def _build(options: PerMpstOptions, place: Claim, on_progress: OnPart) -> Summar
         return pointwise_set(Material(records=read, sources=sources, faults=faults, notes=(note,)), build, place)
     titles = {item: plot.title for item, plot in plots.items() if plot.title}
     wanted = {review.item_id: plots[review.item_id].text for review in _of_frequent(read, build)}
+    if not wanted:  # no reviewer has enough reviews, which is refused there
+        return pointwise_set(Material(records=read, sources=sources, faults=faults), build, place)
     rewritten = rewrite(wanted, options.rewriting, titles=titles, seed=build.seed, on_progress=on_progress)
     if not rewritten.texts:
         raise BadInput(f"none of {len(wanted)} plots could be rewritten: {_reasons(rewritten)}; try another --writer")

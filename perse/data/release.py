@@ -246,4 +246,5 @@ def release_card(manifest: Mapping[str, Any]) -> str:
     counts = manifest["counts"]
     files = {"verbatim": "verbatim.jsonl"} | ({"examples": "examples.jsonl"} if counts["examples"] else {})
     card = templates("perse.data", counted=_counted).get_template("release.md.jinja")
-    return card.render(manifest, header=hub_header(files, rows=counts["prompts"]))
+    before = ", of all prompts before anybody left" if manifest.get("forgotten") else ""  # names and titles are not kept
+    return card.render(manifest, before=before, header=hub_header(files, rows=counts["prompts"]))

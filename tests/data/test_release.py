@@ -14,6 +14,7 @@ from places import SHARED
 from released_rows import Row, entry, mpst_row
 
 from perse.data.examples_file import read_examples
+from perse.data.forgetting.forget import forget
 from perse.data.release import build_release
 from perse.data.sources.faults import Faults
 from perse.data.sources.release import (
@@ -319,6 +320,21 @@ def test_names_that_survive_in_prompts_are_a_warning(tmp_path: Path) -> None:
     assert "warning: the title of what is asked about stands in 1 prompt" in lines
     assert "warning: the reviewer's name stands in 1 prompt" in lines
     assert "the reviewer's name stands in 1 prompt" in (tmp_path / "out" / "README.md").read_text()
+
+
+def test_what_was_counted_before_a_person_left_is_not_said_of_the_prompts_that_stay(tmp_path: Path) -> None:
+    titled = two_reviews(reviewer="Ben Bold")
+    titled["prompt"] = [titled["prompt"][0].replace("Read these.", "Of The Ferry 9:")]
+    build_release([write(tmp_path / "m.jsonl", titled, two_reviews(2))], tmp_path / "out", keep_names=True)
+    card = tmp_path / "out" / "README.md"
+    assert "Found as written:\n" in card.read_text() and "Not taken apart, or not merged:\n" in card.read_text()
+    forget("Ben Bold", [tmp_path / "out"])
+    assert "holds 1 prompt of 1 reviewer," in card.read_text()
+    assert (
+        "Found as written, of all prompts before anybody left:\n\n- the title of what is asked about stands in 1 prompt"
+        in card.read_text()
+    )
+    assert "Not taken apart, or not merged, of all prompts before anybody left:\n" in card.read_text()
 
 
 def test_a_limit_draws_rows_by_the_seed(tmp_path: Path) -> None:

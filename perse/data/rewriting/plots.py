@@ -193,8 +193,10 @@ def _account(
         "options": {"steps": list(options.steps), "words": options.words, "tries": options.tries},
         "texts": len(texts),
         "rewritten": len(done),
-        "with_survivors": sum(bool(one.survivors) for one in named.values()),
-        "left_whole": sum(short[item].text == left for item, left in _left(texts, named).items() if item in short),
+        "with_survivors": sum(bool(one.survivors) for item, one in named.items() if item in done),
+        "left_whole": sum(
+            short[item].text == left for item, left in _left(texts, named).items() if item in done and item in short
+        ),
         "tries": {
             "anonymize": dict(sorted(counts(one.attempts for one in named.values()).items())),
             "summarize": dict(sorted(counts(one.attempts for one in short.values()).items())),
