@@ -97,8 +97,8 @@ def of_ties(contrast: Contrast, gold: FloatArray, given: tuple[FloatArray, Float
 def of_silence(
     contrast: Contrast, alike: int, gold: FloatArray, given: tuple[FloatArray, FloatArray], bootstrap: Bootstrap
 ) -> Contrast:
-    """The contrast within readers with how many are left out, of these `alike` to whom one side alone says the same of everything, and, where it is shown to differ, beside it the same where these count 0: nobody gains
-    by saying the same of all that a reader read."""
+    """The contrast within readers with how many are left out, of these `alike` to whom one side alone says the same of everything, and,
+    where it is shown to differ, beside it the same where these count 0: nobody gains by saying the same of all that a reader read."""
     found: dict[str, object] = {"constant_on_one": alike, "left_out": bootstrap.reviewers - contrast.reviewers}
     if alike and (contrast.estimate.above_zero or contrast.estimate.below_zero):
         found["of_all"] = bootstrap.difference(SKIPPING[contrast.metric], gold, *given).interval
