@@ -9,6 +9,7 @@ import pytest
 from command_line import perse
 from rehearsal_builders import Cast, persum_folder, sample
 
+from perse.commands.rehearsal.run import next_command
 from perse.errors import BadInput
 from perse.rehearsal.folder import read_rates, read_traces
 from perse.rehearsal.samples import read_samples
@@ -59,6 +60,11 @@ def test_a_plan_is_printed_and_needs_both_rates_for_hours(data: Path) -> None:
 def test_an_unknown_method_is_refused_with_those_that_there_are(data: Path, tmp_path: Path) -> None:
     told = refused("run", data, "--writer", "smollm2-135m", "--method", "magic", "--out", tmp_path / "run")
     assert "magic" in told and "sum-perchan" in told
+
+
+def test_the_command_that_comes_next_names_the_limit_that_the_run_was_made_with() -> None:
+    assert next_command(Path("persum"), Path("run"), limit=2) == "perse rehearsal score persum run --limit 2 --judge JUDGE"
+    assert next_command(Path("persum"), Path("run"), limit=None) == "perse rehearsal score persum run --judge JUDGE"
 
 
 def test_scores_are_refused_for_another_limit_another_folder_and_a_path_for_a_name(data: Path, tmp_path: Path) -> None:

@@ -72,6 +72,11 @@ def run(
     told = summary_of_run(out)
     for line in told.lines():
         say(line)
-    say(f"summaries: {out}  next: perse rehearsal score {data} {out} --judge JUDGE")
+    say(f"summaries: {out}  next: {next_command(data, out, limit=samples)}")
     if as_json:
         typer.echo(json.dumps({"run": str(out), "methods": told.methods, "rates": told.rates, "ends": told.ends}, indent=2))
+
+
+def next_command(data: Path, out: Path, *, limit: int | None) -> str:
+    """What scores these summaries: of the same samples, or it is refused."""
+    return f"perse rehearsal score {data} {out}{'' if limit is None else f' --limit {limit}'} --judge JUDGE"
