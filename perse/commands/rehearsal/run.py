@@ -15,6 +15,8 @@ from perse.commands.terminal import err, say
 from perse.progress import shown_on
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from perse.judging.judge import Judge
 
 
